@@ -1,0 +1,1 @@
+"""The table: one record per matrix instruction, the single source of truth."""
