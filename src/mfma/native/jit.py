@@ -1,0 +1,130 @@
+"""Machine code from LLVM IR, kept on disk so that every later start is instant.
+
+A kernel is cached under a digest of everything that decides its machine code: the source text of the modules
+that write it, its parameters, the CPU and the versions of llvmlite and LLVM. ``MFMA_CPU`` (or, for people who
+know it from numba, ``NUMBA_CPU_NAME``) chooses another target than the host, ``generic`` for instance;
+``MFMA_CACHE_DIR`` another folder than ``$XDG_CACHE_HOME/mfma``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import llvmlite
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+__all__ = ["cache_dir", "function_address", "host", "vector_bits"]
+
+_LOCK = threading.Lock()
+_ENGINES: list[llvm.ExecutionEngine] = []
+DIGEST_BYTES = 32
+
+
+@functools.cache
+def host() -> tuple[str, str]:
+    """CPU name and feature string that code is compiled for."""
+    name = os.environ.get("MFMA_CPU") or os.environ.get("NUMBA_CPU_NAME")
+    if name and name != "host":
+        return name, ""
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def vector_bits() -> int:
+    """Width of the target's vector registers: kernels choose their register tiles by it, never their results."""
+    features = host()[1].split(",")
+    return 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
+
+
+def cache_dir() -> Path:
+    """Folder of the compiled kernels; it may not exist yet."""
+    chosen = os.environ.get("MFMA_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mfma"
+
+
+@functools.cache
+def _target_machine() -> llvm.TargetMachine:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    name, features = host()
+    return llvm.Target.from_default_triple().create_target_machine(cpu=name, features=features, opt=3, jit=True)
+
+
+@functools.cache
+def _source_digest(modules: tuple[str, ...]) -> bytes:
+    digest = hashlib.sha256()
+    for module in modules:
+        path = importlib.import_module(module).__file__
+        digest.update(Path(str(path)).read_bytes())
+    return digest.digest()
+
+
+def _object_code(module: ir.Module) -> bytes:
+    machine = _target_machine()
+    parsed = llvm.parse_assembly(str(module))
+    parsed.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(parsed, builder)
+    return bytes(machine.emit_object(parsed))
+
+
+def _read(path: Path) -> bytes | None:
+    """Give the object code of an intact cache file; a damaged or foreign one counts as missing."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    code = content[DIGEST_BYTES:]
+    return code if hashlib.sha256(code).digest() == content[:DIGEST_BYTES] else None
+
+
+def _write(path: Path, code: bytes) -> None:
+    """Store atomically, so that processes that compile the same kernel at once do not see half a file."""
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs time, nothing else
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        os.replace(temporary, path)
+
+
+def function_address(
+    name: str, parameters: Sequence[object], write: Callable[[ir.Module], object], sources: Sequence[str]
+) -> int:
+    """Address of the native function ``name``.
+
+    ``write`` adds the function to an empty module; it runs only when no machine code is cached for the
+    ``parameters`` and the source text of the modules ``sources`` (plus this package's own).
+    """
+    own = (__name__, "mfma.native.simd")
+    key = hashlib.sha256(_source_digest((*own, *sources)))
+    key.update(repr((name, tuple(parameters), host(), llvmlite.__version__, llvm.llvm_version_info)).encode())
+    path = cache_dir() / f"{name}-{key.hexdigest()[:32]}.o"
+    with _LOCK:
+        machine = _target_machine()
+        code = _read(path)
+        if code is None:
+            module = ir.Module(name)
+            module.triple = machine.triple
+            module.data_layout = str(machine.target_data)
+            write(module)
+            code = _object_code(module)
+            _write(path, code)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        _ENGINES.append(engine)  # the code lives as long as its engine
+        return int(engine.get_function_address(name))

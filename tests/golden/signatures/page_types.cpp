@@ -1,0 +1,11 @@
+using v2float   = float [[clang::ext_vector_type(2)]];
+using v4float   = float [[clang::ext_vector_type(4)]];
+using v16float  = float [[clang::ext_vector_type(16)]];
+using v32float  = float [[clang::ext_vector_type(32)]];
+using v4half    = _Float16 [[clang::ext_vector_type(4)]];
+using v4int     = int [[clang::ext_vector_type(4)]];
+using v16int    = int [[clang::ext_vector_type(16)]];
+using v32int    = int [[clang::ext_vector_type(32)]];
+using v2bfloat  = short [[clang::ext_vector_type(2)]];
+using v4bfloat  = short [[clang::ext_vector_type(4)]];
+using v4double  = double [[clang::ext_vector_type(4)]];
