@@ -364,6 +364,8 @@ PUBLISHED = (
     _floats("subnormal-out", "f32_32x32x8bf16_1k", [2.0**-100], [2.0**-49], 0, 0x00000001),
     _floats("subnormal-in", "f32_32x32x8bf16_1k", [2.0**-130], [2.0**10], 0, 0x03800000),
     _floats("subnormal-in", "f32_32x32x4_xf32", [2.0**-130], [2.0**10], 0, 0x03800000),
+    # 2^-150 + 2^-158: the total is floored to 2^-157 however small it is, which leaves a tie with 0
+    _floats("subnormal-tie", "f32_32x32x8bf16_1k", [2.0**-75, 2.0**-79], [2.0**-75, 2.0**-79], 0, 0, exact=1),
     # floors never end at zero from below; the rounding does, and keeps the sign
     _floats("underflow", "f32_32x32x8bf16_1k", [-(2.0**-100)], [2.0**-60], 0, 0x80000000),
     # xf32 operands are cut toward zero to ten mantissa bits, NaN payloads too

@@ -3,25 +3,22 @@
 import json
 import math
 import random
-import struct
 from fractions import Fraction
 from pathlib import Path
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mfma.errors import OperandShapeError, OperandTypeError, OptionError
-from mfma.formats import BF8, BF16, F16, F32, F64, FP8, I8, I32, OCP_FP8, XF32, Format
+from mfma.formats import F32, F64, I8, I32, Format
 from mfma.isa.accumulation import FmaChain, GroupSum
 from mfma.isa.cdna3 import DENSE, SPARSE
 from mfma.isa.spec import MatrixOp
-from mfma.numerics.dyadic import Dyadic, Number, decoder, round_to
-from mfma.numerics.nans import is_nan, quiet_nan, same_bits
+from mfma.numerics.dyadic import Dyadic, Number, decoder
+from mfma.numerics.nans import same_bits
 from mfma.numerics.reference import MODELS, accumulate, trace
-from mfma.numerics.trace import Cause, GroupStep, IntegerStep, RoundedSum, SpecialStep
 from numeric_cases import EDGES, EXAMPLES, OPS, PROBES, Example, bits, codes, dots, finite_codes
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -317,180 +314,6 @@ def test_fp16_ovfl_clamps_integers_once_per_instruction() -> None:
     assert accumulate(op, ones, [1] * 5, top, fp16_ovfl=True) == 0x7FFFFFFE
     assert accumulate(op, ones, [1] * 5, top) == 0x7FFFFFFF
     assert accumulate(op, [0xFF], [1], 0x80000000, fp16_ovfl=True) == 0x80000000
-
-
-# --- traces -----------------------------------------------------------------------------------------
-
-
-@each_kind
-@pytest.mark.parametrize("model", MODELS)
-@settings(deadline=None, max_examples=12)
-@given(data=st.data())
-def test_trace_explains_what_accumulate_gives(op: MatrixOp, model: str, data: st.DataObject) -> None:
-    a, b, c = data.draw(dots(op))
-    t = trace(op, a, b, c, model=model)
-    assert t.result == accumulate(op, a, b, c, model=model)
-    assert (t.fma, t.exact) == tuple(accumulate(op, a, b, c, model=m) for m in ("fma", "exact"))
-    for before, after in zip(t.steps, t.steps[1:], strict=False):
-        assert after.c == before.number
-    plain = json.loads(json.dumps(t.as_dict()))
-    assert int(plain["result"]["code"], 16) == t.result
-    assert plain["result"]["value"] == t.number.hex()
-    assert struct.pack("d", t.value) == struct.pack("d", as_float(t.number))
-    assert max(map(len, str(t).splitlines())) <= 120
-
-
-def lines_of(op: str, a: list[int], b: list[int], c: int, **options: object) -> list[list[str]]:
-    return [line.split() for line in str(trace(OPS[op], a, b, c, **options)).splitlines()]
-
-
-def test_a_group_reads_as_a_table() -> None:
-    # 2^22 - 2^22 + 1.5 · 2^-4 and a tiny negative c
-    lines = lines_of("f32_32x32x8f16", [0x6800, 0x6800, 0x3E00], [0x6800, 0xE800, 0x2C00], 0x8DA24260)
-    text = [" ".join(line) for line in lines]
-    assert "largest exponent 22, so products are cut toward zero below 2^-2" in text
-    assert "2 3E00 1.5 2C00 0.0625 0.09375 -4 0 lost 0.09375" in text
-    assert "k 3..7: the product is zero and has no exponent" in text
-    assert "largest exponent of a product 22, of c -100: E = 22" in text
-    assert any(line.startswith("c -0x1.4484cp-100 floored to 2^-2 -0.25 lost 0x1.fffff") for line in text)
-    assert "to f32 BE800000 = -0.25, exact" in text
-    assert any(line.startswith("hardware BE800000 -0.25") for line in text)
-    assert any(line.startswith("fma 3DC00000 0.09375") for line in text)
-
-
-def test_halves_and_a_far_c_read_as_a_table() -> None:
-    a, b = [0x78, 0x88, 0x78], [0x78, 0x18, 0xF8]
-    text = [" ".join(line) for line in lines_of("f32_16x16x32_fp8_fp8", a, b, 0xB9000000)]
-    assert "odd k: largest exponent -12, so products are cut toward zero below 2^-36" in text
-    assert "odd k -2^-12 floored to 2^-10 -2^-10 lost 0x1.8p-11" in text
-    assert "c -2^-13 exponent at most -12 0 too small" in text
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "c", "words"),
-    [
-        (0x3F800001, 0x3F800001, 0, "to f32 3F800002 = 0x1.000004p+0, rounded down by 2^-46"),
-        (0x3F800000, 0x3F800000, 0x4B800000, "to f32 4B800000 = 16777216, a tie, to even: down by 1"),
-        (0x3F800000, 0x40400000, 0x4B800000, "to f32 4B800002 = 16777220, a tie, to even: up by 1"),
-        (0x7F000000, 0x40000000, 0, "to f32 7F800000 = inf, overflow to infinity"),
-        (0x7F800000, 0x00000000, 0, "k 0: infinity times zero gives NaN"),
-        (0x7F800000, 0x3F800000, 0xFF800000, "k 0: infinities of both signs give NaN"),
-        (0x7F800000, 0xBF800000, 0, "k 0: an infinity stays"),
-        (0x3F800000, 0x3F800000, 0x7FC00000, "k 0: a NaN operand gives NaN"),
-    ],
-)
-def test_a_step_says_what_decided(a: int, b: int, c: int, words: str) -> None:
-    assert words in [" ".join(line) for line in lines_of("f32_32x32x1f32", [a], [b], c)]
-
-
-def test_integers_and_clamps_say_so() -> None:
-    wrapped = [" ".join(line) for line in lines_of("i32_4x4x4i8", [1], [1], 0x7FFFFFFF)]
-    assert "to i32 80000000 = -2147483648, out of range, wrapped" in wrapped
-    clamped = [" ".join(line) for line in lines_of("i32_4x4x4i8", [1], [1], 0x7FFFFFFF, fp16_ovfl=True)]
-    assert "to i32 7FFFFFFF = 2147483647, out of range, clamped" in clamped
-    early = [" ".join(line) for line in lines_of("f32_32x32x8bf16_1k", [0x7F00], [0x4000], 0)]
-    assert "a single product of 2^128 or more counts as infinite" in early
-    held = [" ".join(line) for line in lines_of("f32_32x32x1f32", [0x7F000000], [0x40000000], 0, fp16_ovfl=True)]
-    assert any(line.endswith("overflow, held at the largest finite number") for line in held)
-
-
-def test_steps_have_their_kinds() -> None:
-    kinds = {
-        "f32_32x32x8f16": GroupStep,
-        "f32_16x16x4f32": RoundedSum,
-        "f64_4x4x4f64": RoundedSum,
-        "i32_16x16x32_i8": IntegerStep,
-    }
-    for name, kind in kinds.items():
-        steps = trace(OPS[name], [1] * 40, [1] * 40, 0).steps
-        assert {type(step) for step in steps} == {kind}
-        assert len(steps) == {GroupStep: 5, RoundedSum: 40, IntegerStep: 2}[kind]
-    special = trace(OPS["f32_32x32x8f16"], [0x7C00], [0], 0).steps[0]
-    assert isinstance(special, SpecialStep)
-    assert (special.cause, [t.k for t in special.culprits]) == (Cause.INFINITY_TIMES_ZERO, [0])
-
-
-# --- numbers and NaNs ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("format", [F16, BF16, FP8, BF8, I8], ids=str)
-def test_every_code_decodes_to_numpys_value(format: Format) -> None:
-    dtype = getattr(ml_dtypes, format.dtype, None) or np.dtype(format.dtype)
-    every = np.arange(1 << format.bits, dtype=f"uint{format.bits}").view(dtype)
-    with np.errstate(invalid="ignore"):  # signalling NaNs
-        every = every.astype(np.float64)
-    for code, value in enumerate(every.tolist()):
-        x = decoder(format)(code)
-        assert x.nan == math.isnan(value)
-        assert x.infinite == math.isinf(value)
-        if x.finite:
-            assert float.fromhex(x.hex()) == value
-            assert x.negative == (math.copysign(1, value) < 0)
-
-
-@pytest.mark.parametrize(("format", "kind"), [(F32, "If"), (F64, "Qd")], ids=str)
-@given(data=st.data())
-def test_wide_codes_decode_to_pythons_value(format: Format, kind: str, data: st.DataObject) -> None:
-    code = data.draw(codes(format))
-    (value,) = struct.unpack(kind[1], struct.pack(kind[0], code))
-    x = decoder(format)(code)
-    assert (x.nan, x.infinite) == (math.isnan(value), math.isinf(value))
-    if x.finite:
-        assert struct.pack("d", float.fromhex(x.hex())) == struct.pack("d", value)
-        assert round_to(x.value, format, negative_zero=x.negative).number == x
-
-
-@given(codes(F32))
-def test_xf32_is_f32_without_its_low_13_bits(code: int) -> None:
-    cut, plain = decoder(XF32)(code), decoder(F32)(code & ~0x1FFF)
-    assert (cut.value, cut.nan, cut.infinite, cut.exponent) == (plain.value, plain.nan, plain.infinite, plain.exponent)
-
-
-@given(st.integers(), st.integers(-3000, 3000), st.integers(-3000, 3000))
-def test_cuts_are_floor_and_truncation(count: int, scale: int, position: int) -> None:
-    x, unit = Dyadic(count, scale), Fraction(2) ** position
-    assert x.floor(position).fraction == math.floor(x.fraction / unit) * unit
-    assert x.truncate(position).fraction == math.trunc(x.fraction / unit) * unit
-
-
-@given(st.integers(-(2**70), 2**70), st.integers(-400, 400))
-def test_dyadic_text_is_exact_unless_it_says_otherwise(count: int, scale: int) -> None:
-    x = Dyadic(count, scale)
-    digits, power = x.hex().split("p")
-    whole, _, fraction = digits.replace("0x", "").partition(".")
-    assert Fraction(int(whole + fraction, 16)) * Fraction(2) ** (int(power) - 4 * len(fraction)) == x.fraction
-    text = str(x)
-    if "0x" not in text and "^" not in text:
-        assert Fraction(text) == x.fraction
-    assert len(text) <= 25
-
-
-def test_nan_codes_are_those_of_numpy() -> None:
-    every = np.arange(1 << 16, dtype=np.uint16)
-    assert (is_nan(every, F16) == np.isnan(every.view(np.float16))).all()
-    assert (is_nan(every.view(np.float16), F16) == np.isnan(every.view(np.float16))).all()
-    bf16 = every.view(ml_dtypes.bfloat16)
-    assert (is_nan(bf16, BF16) == np.isnan(bf16.astype(np.float32))).all()
-    ocp = np.arange(256, dtype=np.uint8)
-    assert (is_nan(ocp, OCP_FP8) == np.isnan(ocp.view(ml_dtypes.float8_e4m3fn).astype(np.float32))).all()
-    assert not is_nan(ocp.view(np.int8), I8).any()
-    assert not is_nan(0xFFFFFFFF, I32)
-    assert all(is_nan(quiet_nan(f), f) for f in (F16, BF16, F32, F64, FP8, BF8, OCP_FP8))
-
-
-def test_same_bits_forgives_nans_only() -> None:
-    x = np.array([0x7F800001, 0x00000000, 0x3F800000, 0x7FC00000], np.uint32)
-    y = np.array([0xFFC00000, 0x80000000, 0x3F800000, 0x7F800000], np.uint32)
-    assert same_bits(x, y, F32).tolist() == [True, False, True, False]
-    assert same_bits(x.view(np.float32), y, F32).tolist() == [True, False, True, False]
-    assert [same_bits(int(p), int(q), F32) for p, q in zip(x, y, strict=True)] == [True, False, True, False]
-    assert same_bits(0x7FF8000000000000, 0xFFFFFFFFFFFFFFFF, F64) is True
-
-
-def test_edge_tables_fit_their_formats() -> None:
-    for op in DENSE:
-        for format in (op.a, op.b, op.out):
-            assert all(0 <= code < 1 << format.bits for code in EDGES[format.name])
 
 
 # --- bad input --------------------------------------------------------------------------------------

@@ -264,6 +264,7 @@ class Kernel:
         with self.builder.goto_block(self.entry):
             memory = self.builder.alloca(ir.ArrayType(element, count))
             memory.align = 64
+        memory.type = POINTER  # llvmlite gives a typed pointer, which it does not let go with opaque ones
         return Value(self, memory)
 
     def table(self, element: ir.Type, numbers: Sequence[Number], name: str) -> Value:
@@ -272,6 +273,7 @@ class Kernel:
         data = ir.GlobalVariable(self.module, type_, self.module.get_unique_name(name))
         data.global_constant, data.linkage = True, "internal"
         data.initializer = ir.Constant(type_, list(numbers))
+        data.type = POINTER
         return Value(self, data)
 
     @contextlib.contextmanager

@@ -1,0 +1,129 @@
+"""Whole products by the fast kernels: cut into pieces for threads, the same bits for any cut."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mfma.formats import F32
+from mfma.isa.accumulation import FmaChain
+from mfma.isa.spec import MatrixOp
+from mfma.native.threads import Progress, run, thread_count
+from mfma.numerics.blocks import COLUMNS, ROWS, Arithmetic, product, scratch_bytes
+from mfma.numerics.exact_sum import exact_product, exact_scratch_bytes
+
+__all__ = ["multiply"]
+
+Codes = NDArray[Any]
+PIECE = 1 << 25
+"""Multiply-adds of one piece of work: some milliseconds, so that Ctrl-C and progress bars are prompt."""
+
+
+def multiply(
+    op: MatrixOp,
+    a: Codes,
+    b: Codes,
+    d: Codes,
+    *,
+    model: str = "hardware",
+    order: NDArray[np.int64] | None = None,
+    fp16_ovfl: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Add ``a @ b`` to ``d`` in place, by the arithmetic of ``op``.
+
+    ``a`` (..., M, K), ``b`` (..., K, N) and ``d`` (..., M, N) are codes: unsigned integers of the widths of
+    ``op.a``, ``op.b`` and ``op.out``; leading axes of a and b broadcast to those of d, whose rows must be
+    contiguous. ``order`` lists the k index of every step, -1 for a zero product; None is ascending k.
+    """
+    m, n = d.shape[-2:]
+    ks = a.shape[-1]
+    if order is None:
+        order = np.arange(ks, dtype=np.int64)
+    if model == "hardware" and len(order) % op.k:
+        order = np.concatenate([order, np.full(-len(order) % op.k, -1, np.int64)])
+    if 0 in (m, n, len(order)) or d.size == 0:
+        return
+    call, scratch = _kernel(op, model, fp16_ovfl)
+    a, b = (x if x.strides[-1] == x.itemsize else np.ascontiguousarray(x) for x in (a, b))
+    pieces: list[Callable[[], object]] = []
+    for a_, b_, d_ in _batches(a, b, d):
+        count, step = d_.shape[0], [x.strides[0] // x.itemsize for x in (a_, b_, d_)]
+        lead = [x.strides[1] // x.itemsize for x in (a_, b_, d_)]
+        for at, entries, i, rows, j, columns in _cut(count, m, n, len(order)):
+
+            def piece(a_=a_, b_=b_, d_=d_, step=step, lead=lead, cut=(at, entries, i, rows, j, columns)) -> None:  # type: ignore[no-untyped-def]
+                at, entries, i, rows, j, columns = cut
+                working = np.empty(scratch, np.uint8)
+                call(
+                    d_.ctypes.data + d_.itemsize * (at * step[2] + i * lead[2] + j),
+                    a_.ctypes.data + a_.itemsize * (at * step[0] + i * lead[0]),
+                    b_.ctypes.data + b_.itemsize * (at * step[1] + j),
+                    order.ctypes.data,
+                    rows,
+                    columns,
+                    len(order),
+                    *lead,
+                    entries,
+                    *step,
+                    working.ctypes.data,
+                )
+
+            pieces.append(piece)
+    run(pieces, thread_count(threads), progress)
+
+
+@functools.cache
+def _kernel(op: MatrixOp, model: str, fp16_ovfl: bool) -> tuple[Callable[..., None], int]:
+    """Native function of an arithmetic, and the bytes of working memory it needs."""
+    saturate = fp16_ovfl and (op.out == F32 or op.out.is_integer)
+    if model == "exact" and not op.out.is_integer:
+        return exact_product(op.a, op.b, op.out, saturate), exact_scratch_bytes(op.a, op.b, op.out)
+    rule = op.accumulation
+    assert rule is not None  # the public functions refuse instructions without arithmetic
+    if model == "fma" and not op.out.is_integer:
+        rule = FmaChain()
+    arithmetic = Arithmetic(op.a, op.b, op.out, rule, saturate, op.k if saturate and op.out.is_integer else 0)
+    return product(arithmetic), scratch_bytes(arithmetic)
+
+
+def _batches(a: Codes, b: Codes, d: Codes):  # type: ignore[no-untyped-def]
+    """Split the leading axes into stretches that one native call can walk: (count, rows, columns) each."""
+    lead = d.shape[:-2]
+    a, b = (np.broadcast_to(x, lead + x.shape[-2:]) for x in (a, b))
+    flat = [_flatten(x, len(lead)) for x in (a, b, d)]
+    if all(x is not None for x in flat):
+        yield tuple(flat)
+        return
+    for index in itertools.product(*map(range, lead[:-1])):
+        yield a[index], b[index], d[index]
+
+
+def _flatten(x: Codes, axes: int) -> Codes | None:
+    """The leading axes as one, without a copy; None if their strides do not allow it."""
+    for axis in range(axes - 1):
+        if x.shape[axis] != 1 and x.strides[axis] != x.strides[axis + 1] * x.shape[axis + 1]:
+            return None
+    count = int(np.prod(x.shape[:axes], dtype=np.int64))
+    stride = x.strides[axes - 1] if axes else 0
+    shape, strides = (count, *x.shape[axes:]), (stride, *x.strides[axes:])
+    return np.lib.stride_tricks.as_strided(x, shape, strides)
+
+
+def _cut(count: int, m: int, n: int, ks: int):  # type: ignore[no-untyped-def]
+    """Cut a stretch into pieces: (first entry, entries, first row, rows, first column, columns)."""
+    if m * n * ks <= PIECE:
+        entries = max(PIECE // (m * n * ks), 1)
+        for at in range(0, count, entries):
+            yield at, min(entries, count - at), 0, m, 0, n
+        return
+    rows = min(m, ROWS)
+    columns = max(PIECE // (rows * ks) // COLUMNS, 1) * COLUMNS
+    for at, i, j in itertools.product(range(count), range(0, m, rows), range(0, n, columns)):
+        yield at, 1, i, min(rows, m - i), j, min(columns, n - j)

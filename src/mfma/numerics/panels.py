@@ -1,0 +1,83 @@
+"""Operands as the fast kernels hold them: the value of every code, and for group sums its exponent.
+
+A group sum needs products that are exact and exponents that can be added and compared quickly. Two carriers
+serve all formats: float32 values with int8 exponents where every product and every power of two in play fits
+float32 (f16, fp8, bf8), float64 with int16 for the wide exponent ranges (bf16, xf32). Zeros and specials carry
+exponents far outside a format's range, so that one maximum over a group finds them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from mfma.formats import Format, Specials
+from mfma.native.simd import F32, F64, I8, I16, I32, Value
+from mfma.numerics.nans import quiet_nan
+
+__all__ = ["NARROW", "WIDE", "Carrier", "carrier", "decode", "decode_integer", "with_quiet_nans"]
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """Types that hold the values and exponents of a group sum.
+
+    The sum of two ``exponent``s is a real product's exponent if it lies from ``lowest`` to ``highest``. It
+    is below if a factor is zero and neither is special, and above if a factor is an infinity or a NaN.
+    """
+
+    value: ir.Type
+    exponent: ir.Type
+    zero: int
+    special: int
+    lowest: int
+    highest: int
+
+
+NARROW = Carrier(F32, I8, zero=-64, special=127, lowest=-40, highest=40)
+WIDE = Carrier(F64, I16, zero=-1000, special=2000, lowest=-300, highest=126)
+"""An exponent of 127 is in the formats' range, but the product may be 2**128: one more special case."""
+
+
+def carrier(*formats: Format) -> Carrier:
+    """Smallest carrier that is exact for products of these formats."""
+    return NARROW if all(f.exponent <= 5 for f in formats) else WIDE
+
+
+def decode(codes: Value, format: Format) -> tuple[Value, Value, Value, Value]:
+    """Value (float32, exact), exponent (i32), and the masks "is zero" and "is infinite or NaN" of i32 codes.
+
+    The exponent is the number's own, never below the format's smallest normal one.
+    """
+    stored = format.bits - 1 - format.exponent
+    sign_bit = 1 << format.bits - 1
+    field_mask = (1 << format.exponent) - 1
+    magnitude = codes & (sign_bit - (1 << format.ignored))
+    field = magnitude.shr(stored) if stored else magnitude
+    sign = (codes.shr(format.bits - 1) & 1) << 31
+    scaled = ((magnitude << 23 - stored) | sign).bitcast(F32) * 2.0 ** (127 - format.bias)
+    if format.specials is Specials.FNUZ:
+        special = codes.equals(sign_bit)
+        bits = special.select(codes.like(0x7FC00000), scaled.bitcast(I32))
+    else:
+        special = field.equals(field_mask)
+        bits = special.select((magnitude << 23 - stored) | sign | 0x7F800000, scaled.bitcast(I32))
+    zero = magnitude.equals(0)
+    if format.specials is Specials.FNUZ:
+        zero = zero & (special ^ 1)
+    return bits.bitcast(F32), field.maximum(1) - format.bias, zero, special
+
+
+def decode_integer(codes: Value, format: Format) -> Value:
+    """Signed integers of ``format`` in i32 codes, as float32: exact for the formats of A and B."""
+    shift = 32 - format.bits
+    return ((codes << shift) >> shift).to(F32)
+
+
+def with_quiet_nans(codes: Value, format: Format) -> Value:
+    """Codes of a result with every NaN replaced by the one that results carry."""
+    if format.is_integer:
+        return codes
+    value = codes.bitcast(F64 if format.bits == 64 else F32)
+    return value.is_nan().select(codes.like(quiet_nan(format)), codes)
