@@ -180,9 +180,11 @@ class Value:
 
     def part(self, start: int, lanes: int) -> Value:
         """Lanes ``start`` to ``start + lanes``."""
-        if lanes == self.lanes:
-            return self
-        mask = ir.Constant(ir.VectorType(I32, lanes), list(range(start, start + lanes)))
+        return self if lanes == self.lanes else self.shuffle(range(start, start + lanes))
+
+    def shuffle(self, lanes: Sequence[int]) -> Value:
+        """The lanes of these numbers, in this order."""
+        mask = ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
         return Value(self.kernel, self.kernel.builder.shuffle_vector(self.raw, self.raw, mask))
 
     def bitcast(self, element: ir.Type) -> Value:

@@ -19,7 +19,7 @@ from mfma.native.jit import function_address
 from mfma.native.simd import F32, F64, I8, I16, I32, I64, POINTER, Kernel, Value, vector
 from mfma.numerics.chain import add_chains, add_integers
 from mfma.numerics.group_sum import LANES, add_group
-from mfma.numerics.panels import Carrier, carrier, decode, decode_integer, with_quiet_nans
+from mfma.numerics.panels import Carrier, carrier, unpack, with_quiet_nans
 
 __all__ = ["COLUMNS", "ROWS", "Arithmetic", "product", "scratch_bytes"]
 
@@ -116,15 +116,7 @@ def _write(module: ir.Module, what: Arithmetic) -> None:
         if format.bits == 64:
             codes.bitcast(F64).store(values, index)
             return
-        wide = codes.to(I32, signed=False)
-        if format.is_integer:
-            decode_integer(wide, format).store(values, index)
-            return
-        number, e, zero, special = decode(wide, format)
-        number.to(value).store(values, index)
-        if held and exponents is not None:
-            e = special.select(e.like(held.special), zero.select(e.like(held.zero), e))
-            e.to(held.exponent).store(exponents, index)
+        unpack(codes.to(I32, signed=False), format, value, held, values, exponents, index)
 
     with kernel.loop(count) as batch:
         a0 = kernel.address(a, batch * step_a, codes_a)

@@ -5,6 +5,7 @@ Every accumulator sees its products in ascending k, one rounding each, so the ti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -12,7 +13,7 @@ from llvmlite import ir
 from mfma.native.jit import vector_bits
 from mfma.native.simd import F32, F64, I32, I64, Kernel, Value, vector
 
-__all__ = ["Tile", "add_chains", "add_integers", "tile"]
+__all__ = ["Tile", "add_chains", "add_integers", "saturated", "tile"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def add_chains(
 
     def step(x: Value, y: Value, d: Value) -> Value:
         result = x.fma(y, d)
-        return _clamp(x, y, d, result) if saturate else result
+        return saturated(x, y, d, result) if saturate else result
 
     with kernel.loop(columns, step=shape.columns) as j, kernel.loop(rows, step=shape.rows) as i:
         places = [
@@ -91,7 +92,19 @@ def add_integers(
             (d.add_saturating(whole) if saturate else d + whole).store(accumulators, place)
 
 
-def _over_k(kernel, shape, ks, a, a_stride, b, columns, i, j, sums, step):  # type: ignore[no-untyped-def]
+def _over_k(
+    kernel: Kernel,
+    shape: Tile,
+    ks: Value,
+    a: Value,
+    a_stride: int,
+    b: Value,
+    columns: int,
+    i: Value,
+    j: Value,
+    sums: list[Value],
+    step: Callable[[Value, Value, Value], Value],
+) -> list[Value]:
     """Run ``step`` over k on all accumulators of a tile, keeping them in registers."""
     builder = kernel.builder
     before = builder.block
@@ -125,8 +138,8 @@ def _over_k(kernel, shape, ks, a, a_stride, b, columns, i, j, sums, step):  # ty
     return [Value(kernel, phi) for phi in phis]
 
 
-def _clamp(x: Value, y: Value, d: Value, result: Value) -> Value:
-    """An infinite result of finite operands becomes the largest finite number (MODE.FP16_OVFL)."""
+def saturated(x: Value, y: Value, d: Value, result: Value) -> Value:
+    """``result = fma(x, y, d)``, but the largest finite number if it overflowed (MODE.FP16_OVFL)."""
     infinity, largest = float("inf"), float.fromhex("0x1.fffffep+127")
 
     def finite(v: Value) -> Value:

@@ -135,6 +135,9 @@ class Number:
         """Write exactly, as ``float.fromhex`` reads it."""
         return self._special_text or "-" * self.negative_zero + self.value.hex()
 
+    def __float__(self) -> float:
+        return float.fromhex(self.hex())
+
     def __str__(self) -> str:
         return self._special_text or "-" * self.negative_zero + str(self.value)
 

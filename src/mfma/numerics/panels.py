@@ -16,7 +16,7 @@ from mfma.formats import Format, Specials
 from mfma.native.simd import F32, F64, I8, I16, I32, Value
 from mfma.numerics.nans import quiet_nan
 
-__all__ = ["NARROW", "WIDE", "Carrier", "carrier", "decode", "decode_integer", "with_quiet_nans"]
+__all__ = ["NARROW", "WIDE", "Carrier", "carrier", "decode", "decode_integer", "unpack", "with_quiet_nans"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,26 @@ def decode_integer(codes: Value, format: Format) -> Value:
     """Signed integers of ``format`` in i32 codes, as float32: exact for the formats of A and B."""
     shift = 32 - format.bits
     return ((codes << shift) >> shift).to(F32)
+
+
+def unpack(
+    codes: Value,
+    format: Format,
+    value: ir.Type,
+    held: Carrier | None,
+    values: Value,
+    exponents: Value | None,
+    index: Value,
+) -> None:
+    """Decode codes of up to 32 bits (as i32) into the arrays of a panel."""
+    if format.is_integer:
+        decode_integer(codes, format).store(values, index)
+        return
+    number, exponent, zero, special = decode(codes, format)
+    number.to(value).store(values, index)
+    if held is not None and exponents is not None:
+        finite = zero.select(exponent.like(held.zero), exponent)
+        special.select(exponent.like(held.special), finite).to(held.exponent).store(exponents, index)
 
 
 def with_quiet_nans(codes: Value, format: Format) -> Value:

@@ -188,7 +188,7 @@ class Trace:
     @property
     def value(self) -> float:
         """The output, as a Python float, which is exact for every result format."""
-        return float(str(self.number)) if not self.number.finite else float.fromhex(self.number.hex())
+        return float(self.number)
 
     @property
     def groups(self) -> tuple[GroupStep, ...]:
