@@ -1,0 +1,80 @@
+"""AMD matrix cores, bit for bit, without the GPU.
+
+>>> import numpy as np, mfma
+>>> a = np.full((16, 64), 0.1, np.float16)
+>>> mfma.matmul(a, a.T, op="f32_16x16x16f16")[0, 0]
+np.float32(0.63968754)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mfma.errors import (
+    EncodingError,
+    MfmaError,
+    ModifierError,
+    OperandShapeError,
+    OperandTypeError,
+    OptionError,
+    UnknownNameError,
+)
+
+if TYPE_CHECKING:
+    from mfma import builtins, fp8
+    from mfma.builtins.op import Op, op, ops
+    from mfma.formats.codec import encode
+    from mfma.isa.errata import errata
+    from mfma.matrices.explain import explain
+    from mfma.matrices.matmul import matmul
+    from mfma.timing.peak import peak
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "EncodingError",
+    "MfmaError",
+    "ModifierError",
+    "Op",
+    "OperandShapeError",
+    "OperandTypeError",
+    "OptionError",
+    "UnknownNameError",
+    "builtins",
+    "encode",
+    "errata",
+    "explain",
+    "fp8",
+    "matmul",
+    "op",
+    "ops",
+    "peak",
+]
+
+# Look-ups must start fast, so NumPy, einops and llvmlite are imported when a name that needs them is first used.
+_HOMES = {
+    "Op": "mfma.builtins.op",
+    "op": "mfma.builtins.op",
+    "ops": "mfma.builtins.op",
+    "encode": "mfma.formats.codec",
+    "errata": "mfma.isa.errata",
+    "explain": "mfma.matrices.explain",
+    "matmul": "mfma.matrices.matmul",
+    "peak": "mfma.timing.peak",
+}
+_MODULES = ("builtins", "fp8")
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _MODULES:
+        return importlib.import_module(f"mfma.{name}")
+    if name in _HOMES:
+        value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+        return value
+    raise AttributeError(f"module 'mfma' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

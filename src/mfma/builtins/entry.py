@@ -124,9 +124,7 @@ class _Entry:
         op, kernel = self.op, self.kernel
         if op.blgp is not Blgp.LANES:
             return blgp < 0, lambda: sources
-        table = [
-            lane for value in range(8) for lane in lane_sources(op, "B", blgp=value) or range(WAVE)
-        ]
+        table = [lane for value in range(8) for lane in lane_sources(op, "B", blgp=value) or range(WAVE)]
 
         def lanes() -> Value:
             data = kernel.table(I64, table, "lanes")

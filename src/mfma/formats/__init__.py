@@ -7,6 +7,7 @@ The records are plain Python. `mfma.formats.arrays` knows which NumPy arrays hol
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 
 __all__ = [
@@ -56,6 +57,9 @@ class Format:
     def __str__(self) -> str:
         return self.name
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # formats are keys in hot look-ups
+
     @property
     def is_integer(self) -> bool:
         """Whether the codes are two's-complement integers."""
@@ -78,12 +82,12 @@ class Format:
         if self.is_integer:
             return float(2 ** (self.bits - 1) - 1)
         steps = 2 ** (self.significand + 1) - (2 if self.specials is Specials.FN else 1)
-        return float(steps) * 2.0 ** (self.max_exponent - self.significand)
+        return math.ldexp(steps, self.max_exponent - self.significand)
 
     @property
     def tiny(self) -> float:
         """Smallest positive number (a subnormal for floating formats)."""
-        return 1.0 if self.is_integer else 2.0 ** (self.min_exponent - self.significand)
+        return 1.0 if self.is_integer else math.ldexp(1.0, self.min_exponent - self.significand)
 
     @property
     def has_infinity(self) -> bool:

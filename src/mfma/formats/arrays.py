@@ -6,6 +6,7 @@ back by viewing the same memory, so nothing is rounded here, and no element type
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -62,6 +63,7 @@ def value_dtype(format: Format) -> np.dtype[Any]:
     return np.dtype(format.dtype)
 
 
+@functools.cache
 def code_dtype(format: Format) -> np.dtype[Any]:
     """Return the unsigned integer type of the format's width."""
     return np.dtype(f"uint{format.bits}")
@@ -81,6 +83,8 @@ def as_numpy(array: object, what: str) -> NDArray[Any]:
 
     ``what`` is the operand's name in messages. Raises `OperandTypeError` for anything else.
     """
+    if type(array) is np.ndarray and array.dtype.isnative:
+        return array
     torch = sys.modules.get("torch")  # never imported here: a tensor cannot exist without it
     if torch is not None and isinstance(array, torch.Tensor):
         return _tensor_as_numpy(torch, array, what)
@@ -120,9 +124,14 @@ def codes(array: object, format: str | Format, what: str = "A") -> NDArray[Any]:
     """
     format = find(format)
     given = as_numpy(array, what)
-    if given.dtype.name not in (format.dtype, *STORAGE.get(format, ())):
+    if given.dtype not in _accepted(format):
         raise OperandTypeError(_mismatch(given.dtype, format, what))
     return given.view(code_dtype(format))
+
+
+@functools.cache
+def _accepted(format: Format) -> frozenset[np.dtype[Any]]:
+    return frozenset(map(np.dtype, (format.dtype, *STORAGE.get(format, ()))))
 
 
 def raw(array: object, format: str | Format, what: str = "A") -> NDArray[Any]:

@@ -81,6 +81,9 @@ class MatrixOp:
     def __str__(self) -> str:
         return self.name
 
+    def __hash__(self) -> int:
+        return hash((self.target, self.opcode))  # records are keys in hot look-ups
+
     @property
     def family(self) -> str:
         """``mfma``, or ``smfmac`` for the sparse instructions."""

@@ -41,16 +41,25 @@ def host() -> tuple[str, str]:
 @functools.cache
 def vector_bits() -> int:
     """Width of the target's vector registers: kernels choose their register tiles by it, never their results."""
-    features = host()[1].split(",")
-    return 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
+    # A CPU that is given by name alone has no feature list, so LLVM tells by the registers it adds in.
+    module = ir.Module("add")
+    module.triple = _target_machine().triple
+    wide = ir.VectorType(ir.FloatType(), 16)
+    function = ir.Function(module, ir.FunctionType(wide, [wide, wide]), "add")
+    builder = ir.IRBuilder(function.append_basic_block())
+    builder.ret(builder.fadd(*function.args))
+    assembly = _target_machine().emit_assembly(llvm.parse_assembly(str(module)))
+    return 512 if "zmm" in assembly else 256 if "ymm" in assembly else 128
 
 
-def cache_dir() -> Path:
-    """Folder of the compiled kernels; it may not exist yet."""
+def cache_dir() -> Path | None:
+    """Folder of the compiled kernels, which may not exist yet; None if none is chosen and the user has no home."""
     chosen = os.environ.get("MFMA_CACHE_DIR")
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mfma"
+    with contextlib.suppress(RuntimeError):  # containers run as users that nobody has entered
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mfma"
+    return None
 
 
 @functools.cache
@@ -96,9 +105,13 @@ def _write(path: Path, code: bytes) -> None:
     with contextlib.suppress(OSError):  # a cache that cannot be written costs time, nothing else
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        os.replace(temporary, path)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(code).digest() + code)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
 
 
 def function_address(
@@ -112,17 +125,19 @@ def function_address(
     own = (__name__, "mfma.native.simd")
     key = hashlib.sha256(_source_digest((*own, *sources)))
     key.update(repr((name, tuple(parameters), host(), llvmlite.__version__, llvm.llvm_version_info)).encode())
-    path = cache_dir() / f"{name}-{key.hexdigest()[:32]}.o"
+    folder = cache_dir()
+    path = folder / f"{name}-{key.hexdigest()[:32]}.o" if folder else None
     with _LOCK:
         machine = _target_machine()
-        code = _read(path)
+        code = _read(path) if path else None
         if code is None:
             module = ir.Module(name)
             module.triple = machine.triple
             module.data_layout = str(machine.target_data)
             write(module)
             code = _object_code(module)
-            _write(path, code)
+            if path:
+                _write(path, code)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()

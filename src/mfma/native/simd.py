@@ -220,9 +220,7 @@ class Kernel:
 
     def __init__(self, module: ir.Module, name: str, arguments: Sequence[ir.Type], exported: bool = True):
         self.module = module
-        inner = ir.Function(
-            module, ir.FunctionType(ir.VoidType(), arguments), f"{name}.body" if exported else name
-        )
+        inner = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), f"{name}.body" if exported else name)
         inner.linkage = "internal"
         inner.attributes.add("nounwind")
         self.function = inner
@@ -335,5 +333,7 @@ def _export(module: ir.Module, name: str, inner: ir.Function) -> None:
         builder.call(inner, outer.args)
         builder.call(write, [saved])
     else:
-        raise NotImplementedError(f"native kernels know the floating-point environment of x86_64 and aarch64, not {architecture}")
+        raise NotImplementedError(
+            f"native kernels know the floating-point environment of x86_64 and aarch64, not {architecture}"
+        )
     builder.ret_void()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -44,14 +45,13 @@ def multiply(
     """
     m, n = d.shape[-2:]
     ks = a.shape[-1]
-    if order is None:
-        order = np.arange(ks, dtype=np.int64)
+    order = np.arange(ks, dtype=np.int64) if order is None else np.ascontiguousarray(order, np.int64)
     if model == "hardware" and len(order) % op.k:
         order = np.concatenate([order, np.full(-len(order) % op.k, -1, np.int64)])
     if 0 in (m, n, len(order)) or d.size == 0:
         return
     call, scratch = _kernel(op, model, fp16_ovfl)
-    a, b = (x if x.strides[-1] == x.itemsize else np.ascontiguousarray(x) for x in (a, b))
+    a, b = (x if _is_walkable(x) else np.ascontiguousarray(x) for x in (a, b))
     pieces: list[Callable[[], object]] = []
     for a_, b_, d_ in _batches(a, b, d):
         count, step = d_.shape[0], [x.strides[0] // x.itemsize for x in (a_, b_, d_)]
@@ -93,6 +93,11 @@ def _kernel(op: MatrixOp, model: str, fp16_ovfl: bool) -> tuple[Callable[..., No
     return product(arithmetic), scratch_bytes(arithmetic)
 
 
+def _is_walkable(x: Codes) -> bool:
+    """Whether rows are contiguous and every stride is a whole number of elements."""
+    return x.strides[-1] == x.itemsize and all(stride % x.itemsize == 0 for stride in x.strides)
+
+
 def _batches(a: Codes, b: Codes, d: Codes):  # type: ignore[no-untyped-def]
     """Split the leading axes into stretches that one native call can walk: (count, rows, columns) each."""
     lead = d.shape[:-2]
@@ -107,11 +112,12 @@ def _batches(a: Codes, b: Codes, d: Codes):  # type: ignore[no-untyped-def]
 
 def _flatten(x: Codes, axes: int) -> Codes | None:
     """The leading axes as one, without a copy; None if their strides do not allow it."""
-    for axis in range(axes - 1):
-        if x.shape[axis] != 1 and x.strides[axis] != x.strides[axis + 1] * x.shape[axis + 1]:
+    steps = [(size, stride) for size, stride in zip(x.shape[:axes], x.strides[:axes], strict=True) if size != 1]
+    for (_, outer), (size, inner) in itertools.pairwise(steps):
+        if outer != inner * size:
             return None
-    count = int(np.prod(x.shape[:axes], dtype=np.int64))
-    stride = x.strides[axes - 1] if axes else 0
+    count = math.prod(x.shape[:axes])
+    stride = steps[-1][1] if steps else 0
     shape, strides = (count, *x.shape[axes:]), (stride, *x.strides[axes:])
     return np.lib.stride_tricks.as_strided(x, shape, strides)
 

@@ -51,9 +51,7 @@ def add_group(
             d = kernel.load(accumulator, start, vector(F32, width))
             x = [a(k, first, width).splat(width) for k in range(rule.group)]
             y = [b(k, first, width) for k in range(rule.group)]
-            result = _add_finite(
-                rule, held, halves, [t.part(first, width).to(I32) for t in tops], x, y, d, saturate
-            )
+            result = _add_finite(rule, held, halves, [t.part(first, width).to(I32) for t in tops], x, y, d, saturate)
             if with_specials:
                 result = _decide_specials(x, y, d, result, saturate)
             result.store(accumulator, start)

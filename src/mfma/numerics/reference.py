@@ -74,11 +74,19 @@ def accumulate(
 
 
 def trace(
-    op: MatrixOp, a: Sequence[int], b: Sequence[int], c: int, *, model: str = "hardware", fp16_ovfl: bool = False
+    op: MatrixOp,
+    a: Sequence[int],
+    b: Sequence[int],
+    c: int,
+    *,
+    model: str = "hardware",
+    fp16_ovfl: bool = False,
+    ks: Sequence[int] | None = None,
 ) -> Trace:
     """Compute what `accumulate` does, and keep every step; ``str()`` of the answer explains it.
 
-    Takes the arguments of `accumulate` and raises its errors.
+    Takes the arguments of `accumulate` and raises its errors. ``ks`` names the k of every product, if they are not
+    in ascending order.
 
     >>> from mfma.isa.cdna3 import DENSE
     >>> op = next(op for op in DENSE if op.name == "f32_32x32x8f16")
@@ -86,13 +94,22 @@ def trace(
     >>> t.value, str(t.groups[0].addend.lost)
     (-0.25, '0x1.ffff79c843p-3')
     """
-    steps = tuple(_steps(op, a, b, c, model=model, fp16_ovfl=fp16_ovfl))
+    steps = tuple(_steps(op, a, b, c, model=model, fp16_ovfl=fp16_ovfl, ks=ks))
     fma, exact = (accumulate(op, a, b, c, model=other, fp16_ovfl=fp16_ovfl) for other in ("fma", "exact"))
     start = _numbers([c], op.out)[0]
     return Trace(op, model, fp16_ovfl, start, steps, steps[-1].number if steps else start, fma, exact)
 
 
-def _steps(op: MatrixOp, a: Sequence[int], b: Sequence[int], c: int, *, model: str, fp16_ovfl: bool) -> Iterator[Step]:
+def _steps(
+    op: MatrixOp,
+    a: Sequence[int],
+    b: Sequence[int],
+    c: int,
+    *,
+    model: str,
+    fp16_ovfl: bool,
+    ks: Sequence[int] | None = None,
+) -> Iterator[Step]:
     """Yield the steps of one output in order; each starts from the result of the one before."""
     rule = op.accumulation
     if model not in MODELS:
@@ -109,7 +126,9 @@ def _steps(op: MatrixOp, a: Sequence[int], b: Sequence[int], c: int, *, model: s
         padding = -len(xs) % op.k
         xs += [decoder(op.a)(0)] * padding
         ys += [decoder(op.b)(0)] * padding
-    terms = [Term(k, x, y, x.value * y.value) for k, (x, y) in enumerate(zip(xs, ys, strict=True))]
+    # Zeros that pad count on from the last k.
+    names = range(len(xs)) if ks is None else [*ks, *range(len(ks), len(xs))]
+    terms = [Term(k, x, y, x.value * y.value) for k, x, y in zip(names, xs, ys, strict=True)]
 
     if model == "exact":
         size = max(len(terms), 1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 from mfma.errors import OptionError
+from mfma.isa import catalogue
 from mfma.isa.spec import MatrixOp
 from mfma.timing.devices import Device
 from mfma.timing.devices import device as find_device
@@ -69,34 +70,35 @@ class Peak:
         return "; ".join(remarks)
 
 
-def peak(op: MatrixOp, device: str | Device = "MI300X", clock_mhz: float | None = None) -> Peak:
-    """Compute the peak throughput of ``op`` on a device.
+def peak(op: object, device: str | Device = "MI300X", clock_mhz: float | None = None) -> Peak:
+    """Compute the peak throughput of an instruction on a device.
 
-    ``device`` is a name of `mfma.timing.devices.DEVICES` in any case, or a record; ``clock_mhz`` the engine clock
+    ``op`` is any of its names, or an object or record; ``device`` is a name of `mfma.timing.devices.DEVICES` in any case, or a record; ``clock_mhz`` the engine clock
     in MHz, by default the device's peak clock.
 
     Raises `UnknownNameError` for an unknown device, `OptionError` for a device of another target than the
     instruction's and for a clock that is not a positive number.
 
-    >>> from mfma.isa.cdna3 import DENSE
-    >>> op = next(op for op in DENSE if op.name == "f32_32x32x8f16")
-    >>> print(peak(op).formula)
+    >>> print(peak("f32_32x32x8f16").formula)
     16384 operations / 32 cycles × 4 matrix cores × 304 CUs × 2100 MHz = 1307.4 TFLOPS
-    >>> peak(op, "MI300A", clock_mhz=1900).per_cu_per_cycle
+    >>> peak("f32_32x32x8f16", "MI300A", clock_mhz=1900).per_cu_per_cycle
     2048
     """
     found = find_device(device)
-    if op.target != found.target:
+    record = getattr(op, "record", op)
+    if not isinstance(record, MatrixOp):
+        record = catalogue.find(record, found.target)
+    if record.target != found.target:
         raise OptionError(
-            f"{op} is the instruction of {op.target}, but {found} is a {found.target}; "
-            f"look {op} up for target {found.target}, or name a {op.target} device."
+            f"{record} is the instruction of {record.target}, but {found} is a {found.target}; "
+            f"look {record} up for target {found.target}, or name a {record.target} device."
         )
     if clock_mhz is None:
-        return Peak(op, found, found.clock_mhz)
+        return Peak(record, found, found.clock_mhz)
     # bool is a Real number too, but True is no clock.
     if not isinstance(clock_mhz, Real) or isinstance(clock_mhz, bool) or not 0 < clock_mhz < math.inf:
         raise OptionError(
             f"clock_mhz is {clock_mhz!r}, but a clock is a positive, finite number of MHz; "
             f"leave it out for the peak clock of {found}, {found.clock_mhz} MHz."
         )
-    return Peak(op, found, float(clock_mhz))
+    return Peak(record, found, float(clock_mhz))
