@@ -26,7 +26,7 @@ from mfma.native.simd import F32, F64, I32, I64, POINTER, Kernel, Value, vector
 from mfma.numerics.blocks import SOURCES as ARITHMETIC_SOURCES
 from mfma.numerics.blocks import Arithmetic
 from mfma.numerics.chain import saturated
-from mfma.numerics.group_sum import LANES, Load, add_group
+from mfma.numerics.group_sum import LANES, Load, Side, add_group
 from mfma.numerics.panels import unpack, with_quiet_nans
 
 __all__ = ["NativeEntry", "native_entry"]
@@ -230,8 +230,10 @@ class _Entry:
             assert what.held and a[1] and b[1]
             xe, ye = self._loads(strip, a[1], b[1], what.held.exponent)
             for first in range(0, self.op.k, rule.group):
-                loads = (_from(load, first) for load in (x, y, xe, ye))
-                add_group(kernel, rule, what.held, strip.columns, *loads, tile, strip.offset, what.saturate)
+                row, columns = Side(_from(x, first), _from(xe, first)), Side(_from(y, first), _from(ye, first))
+                add_group(
+                    kernel, rule, what.held, strip.columns, row, columns, tile, strip.offset, saturate=what.saturate
+                )
             return
         for first in range(0, strip.columns, LANES):
             place = strip.offset + first

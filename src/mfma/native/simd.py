@@ -161,6 +161,11 @@ class Value:
         """Signed sum, clamped to the type's range."""
         return self.kernel.call("llvm.sadd.sat", self, self.like(other))
 
+    def leading_zeros(self) -> Value:
+        """Zero bits above the highest one; all of them for zero."""
+        kernel = self.kernel
+        return kernel.call("llvm.ctlz", self, kernel.constant(I1, 0))
+
     def floor(self) -> Value:
         """Largest integral value not above."""
         return self.kernel.call("llvm.floor", self)
@@ -240,7 +245,7 @@ class Kernel:
         return Value(self, ir.Constant(type_, convert(number)))  # type: ignore[arg-type]
 
     def call(self, intrinsic: str, *operands: Value) -> Value:
-        """Call an LLVM intrinsic that is overloaded on its operands' common type."""
+        """Call an LLVM intrinsic that is overloaded on the type of its first operand, and returns it."""
         type_ = operands[0].type
         lanes = operands[0].lanes
         name = f"{intrinsic}.{f'v{lanes}' if lanes > 1 else ''}{'f' if _is_float(type_) else 'i'}{_bits(type_)}"

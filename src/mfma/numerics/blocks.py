@@ -18,7 +18,7 @@ from mfma.isa.accumulation import Accumulation, FmaChain, GroupSum, IntegerSum
 from mfma.native.jit import function_address
 from mfma.native.simd import F32, F64, I8, I16, I32, I64, POINTER, Kernel, Value, vector
 from mfma.numerics.chain import add_chains, add_integers
-from mfma.numerics.group_sum import LANES, add_group
+from mfma.numerics.group_sum import LANES, Load, Side, add_group
 from mfma.numerics.panels import Carrier, carrier, unpack, with_quiet_nans
 
 __all__ = ["COLUMNS", "ROWS", "Arithmetic", "product", "scratch_bytes"]
@@ -230,18 +230,22 @@ def _add(
             held = what.held
             assert held and a_exponents and b_exponents
             with kernel.loop(ks, step=rule.group) as k0, kernel.loop(rows) as i:
+                start = i * what.depth + k0
+
+                def row(panel: Value, type_: ir.Type) -> Load:
+                    return lambda k, j, n: kernel.load(panel, start + k, type_)
+
+                def columns(panel: Value, type_: ir.Type) -> Load:
+                    return lambda k, j, n: kernel.load(panel, (k0 + k) * COLUMNS + j, vector(type_, n))
+
                 add_group(
                     kernel,
                     rule,
                     held,
                     COLUMNS,
-                    a=lambda k, j, n: kernel.load(a, i * what.depth + k0 + k, held.value),
-                    b=lambda k, j, n: kernel.load(b, (k0 + k) * COLUMNS + j, vector(held.value, n)),
-                    a_exponent=lambda k, j, n: kernel.load(a_exponents, i * what.depth + k0 + k, held.exponent),
-                    b_exponent=lambda k, j, n: kernel.load(
-                        b_exponents, (k0 + k) * COLUMNS + j, vector(held.exponent, n)
-                    ),
-                    accumulator=accumulators,
-                    offset=i * COLUMNS,
+                    Side(row(a, held.value), row(a_exponents, held.exponent)),
+                    Side(columns(b, held.value), columns(b_exponents, held.exponent)),
+                    accumulators,
+                    i * COLUMNS,
                     saturate=what.saturate,
                 )

@@ -244,14 +244,7 @@ def _round(kernel: Kernel, register: Register, limbs: Value, out: Format, satura
         whole = whole << 32 | kernel.load(limbs, high - back, I64).to(I128)
     sticky = kernel.load(low, 0, I64).equals(0) ^ 1
     builder = kernel.builder
-    leading = Value(
-        kernel,
-        builder.call(
-            kernel.module.globals.get("llvm.ctlz.i128")
-            or ir.Function(kernel.module, ir.FunctionType(I128, [I128, ir.IntType(1)]), "llvm.ctlz.i128"),
-            [whole.raw, ir.Constant(ir.IntType(1), 0)],
-        ),
-    )
+    leading = whole.leading_zeros()
     is_zero = whole.equals(0)
     leading = is_zero.select(leading.like(0), leading)
     exponent = (high.to(I32) + 1) * 32 - 1 - leading.to(I32) + register.lowest  # of the leading bit
