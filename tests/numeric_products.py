@@ -149,7 +149,7 @@ def reference(
     order: NDArray[np.int64] | None = None,
     fp16_ovfl: bool = False,
 ) -> Codes:
-    """Compute every output of one product by the slow arithmetic; ``order`` is that of `mfma.numerics.fast.multiply`."""
+    """Compute every output of one product by the slow arithmetic; ``order`` is `mfma.numerics.fast.multiply`'s."""
     steps = range(a.shape[-1]) if order is None else order.tolist()
     rows = [[row[k] if k >= 0 else 0 for k in steps] for row in a.tolist()]
     columns = [[column[k] if k >= 0 else 0 for k in steps] for column in b.T.tolist()]

@@ -10,6 +10,8 @@ leading underscores inside classes. They take (a, b, c, cbsz, abid, blgp) by pos
 
 from __future__ import annotations
 
+import sys
+
 from mfma.builtins.entry import NativeEntry, native_entry
 from mfma.builtins.op import Op, op, ops
 
@@ -21,10 +23,16 @@ __all__ += sorted(_BUILTINS)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Op:
-    """Refuse a name with the catalogue's reason; the names that exist are plain attributes."""
-    if "mfma" in name:
-        try:
-            return op(name)
-        except LookupError as error:
-            raise AttributeError(str(error)) from None
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Resolve other spellings and refuse with the catalogue's reason; the C names are plain attributes."""
+    if "mfma" not in name:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    scope, builtin, rest = name.partition("__builtin_")
+    mangled = scope.startswith("_")  # inside class Kernel, Python asks for _Kernel__builtin_...
+    try:
+        return op(builtin + rest if mangled else name)
+    except LookupError as error:
+        reason = str(error)
+    # `from mfma.builtins import ...` would put an error of its own, without the reason, in an AttributeError's place.
+    if sys._getframe(1).f_code.co_name == "_handle_fromlist":
+        raise ImportError(reason, name=__name__, path=__file__)
+    raise AttributeError(reason)

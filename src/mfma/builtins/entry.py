@@ -17,9 +17,8 @@ import numpy as np
 from llvmlite import ir
 
 from mfma.formats import F32 as F32_FORMAT
-from mfma.formats import Format
 from mfma.isa.accumulation import GroupSum, IntegerSum
-from mfma.isa.spec import WAVE, Blgp, MatrixOp
+from mfma.isa.spec import WAVE, Blgp, MatrixOp, Operand
 from mfma.layout import lane_sources, operand_pattern
 from mfma.native.jit import function_address
 from mfma.native.simd import F32, F64, I32, I64, POINTER, Kernel, Value, vector
@@ -27,7 +26,7 @@ from mfma.numerics.blocks import SOURCES as ARITHMETIC_SOURCES
 from mfma.numerics.blocks import Arithmetic
 from mfma.numerics.chain import saturated
 from mfma.numerics.group_sum import LANES, Load, Side, add_group
-from mfma.numerics.panels import unpack, with_quiet_nans
+from mfma.numerics.panels import Panel, carrier, with_quiet_nans
 
 __all__ = ["NativeEntry", "native_entry"]
 
@@ -70,60 +69,46 @@ class _Entry:
         self.kernel = kernel = Kernel(module, name, [POINTER] * 4 + [I64] * 8)
         d, a, b, c, cbsz, abid, blgp, waves, step_d, step_a, step_b, step_c = kernel.arguments
         registers = op.registers
-        a_values, a_exponents = self._panel(registers.a.elements)
-        b_values, b_exponents = self._panel(registers.b.elements)
-        result = F64 if op.out.bits == 64 else I32
-        tile = kernel.array(result, WAVE * registers.cd.elements)
-        sources = kernel.array(I64, WAVE)
+        self.a = self._panel(registers.a)
+        self.b = self._panel(registers.b)
+        self.tile = kernel.array(F64 if op.out.bits == 64 else I32, WAVE * registers.cd.elements)
+        self.sources = kernel.array(I64, WAVE)
 
         with kernel.loop(waves) as wave:
-            a_here = kernel.address(a, wave * step_a, I32)
-            b_here = kernel.address(b, wave * step_b, I32)
-            c_here = kernel.address(c, wave * step_c, I32)
-            d_here = kernel.address(d, wave * step_d, I32)
-            self._read_operand(
-                op.a, registers.a.vgprs, a_here, a_values, a_exponents, self._broadcast(cbsz, abid, sources), blgp & 1
+            a_here, b_here, c_here, d_here = (
+                kernel.address(pointer, wave * step, I32)
+                for pointer, step in ((a, step_a), (b, step_b), (c, step_c), (d, step_d))
             )
-            self._read_operand(
-                op.b,
-                registers.b.vgprs,
-                b_here,
-                b_values,
-                b_exponents,
-                self._lane_pattern(blgp, sources),
-                blgp.shr(1) & 1,
-            )
-            self._read_accumulator(c_here, tile, blgp.shr(2) & 1)
+            self._read_operand(self.a, registers.a.vgprs, a_here, self._broadcast(cbsz, abid), blgp & 1)
+            self._read_operand(self.b, registers.b.vgprs, b_here, self._lane_pattern(blgp), blgp.shr(1) & 1)
+            self._read_accumulator(c_here, blgp.shr(2) & 1)
             for strip in self._strips():
-                self._add(tile, strip, (a_values, a_exponents), (b_values, b_exponents))
-            self._write_result(tile, d_here)
+                self._add(strip)
+            self._write_result(d_here)
         kernel.finish()
 
-    def _panel(self, elements: int) -> tuple[Value, Value | None]:
-        held = self.what.held
-        size = WAVE * elements
-        return (
-            self.kernel.array(self.what.value, size),
-            self.kernel.array(held.exponent, size) if held else None,
-        )
+    def _panel(self, operand: Operand) -> Panel:
+        held, size = self.what.held, WAVE * operand.elements
+        values = self.kernel.array(self.what.value, size)
+        return Panel(operand.format, held, values, self.kernel.array(held.exponent, size) if held else None)
 
-    def _broadcast(self, cbsz: Value, abid: Value, sources: Value) -> tuple[Value, Callable[[], Value]]:
+    def _broadcast(self, cbsz: Value, abid: Value) -> tuple[Value, Callable[[], Value]]:
         """Whether ``cbsz`` acts, and code that gives the lanes that A is then read from."""
         op, kernel = self.op, self.kernel
 
         def lanes() -> Value:
             with kernel.loop(WAVE) as lane:
                 block = lane.shr(op.m.bit_length() - 1) & (op.blocks - 1)
-                (lane + ((block >> cbsz << cbsz) + abid - block) * op.m).store(sources, lane)
-            return sources
+                (lane + ((block >> cbsz << cbsz) + abid - block) * op.m).store(self.sources, lane)
+            return self.sources
 
         return cbsz > 0, lanes
 
-    def _lane_pattern(self, blgp: Value, sources: Value) -> tuple[Value, Callable[[], Value]]:
+    def _lane_pattern(self, blgp: Value) -> tuple[Value, Callable[[], Value]]:
         """Whether ``blgp`` permutes the lanes of B, and code that gives the lanes it is then read from."""
         op, kernel = self.op, self.kernel
         if op.blgp is not Blgp.LANES:
-            return blgp < 0, lambda: sources
+            return blgp < 0, lambda: self.sources
         table = [lane for value in range(8) for lane in lane_sources(op, "B", blgp=value) or range(WAVE)]
 
         def lanes() -> Value:
@@ -133,14 +118,7 @@ class _Entry:
         return blgp > 0, lanes
 
     def _read_operand(
-        self,
-        format: Format,
-        vgprs: int,
-        registers: Value,
-        values: Value,
-        exponents: Value | None,
-        modifier: tuple[Value, Callable[[], Value]],
-        negate: Value,
+        self, panel: Panel, vgprs: int, registers: Value, modifier: tuple[Value, Callable[[], Value]], negate: Value
     ) -> None:
         """Decode registers into a panel ``[element, lane]``, through the lanes that a modifier selects."""
         kernel = self.kernel
@@ -157,16 +135,15 @@ class _Entry:
                 kernel.load(registers, word, vector(I32, LANES)).store(moved, word)
         with kernel.loop(WAVE, step=LANES) as lane:
             words = [kernel.load(moved, lane + r * WAVE, vector(I32, LANES)) for r in range(vgprs)]
-            if format.bits == 64:
-                (_join(*words) ^ (negate << 63).splat(LANES)).bitcast(F64).store(values, lane)
-            per_word = 32 // format.bits
-            for element in range(vgprs * per_word):
-                word, low = words[element // per_word], element % per_word * format.bits
-                code = word.shr(low) & ((1 << format.bits) - 1) if per_word > 1 else word
-                unpack(code, format, self.what.value, self.what.held, values, exponents, lane + element * WAVE)
+            bits = panel.format.bits
+            if bits == 64:
+                panel.put(_join(*words) ^ (negate << 63).splat(LANES), lane)
+            for element in range(32 * vgprs // bits if bits < 64 else 0):
+                word, low = words[element * bits // 32], element * bits % 32
+                panel.put(word.shr(low) & ((1 << bits) - 1) if bits < 32 else word, lane + element * WAVE)
 
-    def _read_accumulator(self, registers: Value, tile: Value, negate: Value) -> None:
-        kernel, elements = self.kernel, self.op.registers.cd.elements
+    def _read_accumulator(self, registers: Value, negate: Value) -> None:
+        kernel, tile, elements = self.kernel, self.tile, self.op.registers.cd.elements
         with kernel.loop(elements) as element, kernel.loop(WAVE, step=LANES) as lane:
             if self.op.out.bits == 64:
                 low = kernel.load(registers, element * 2 * WAVE + lane, vector(I32, LANES))
@@ -175,8 +152,8 @@ class _Entry:
             else:
                 kernel.load(registers, element * WAVE + lane, vector(I32, LANES)).store(tile, element * WAVE + lane)
 
-    def _write_result(self, tile: Value, registers: Value) -> None:
-        kernel, elements = self.kernel, self.op.registers.cd.elements
+    def _write_result(self, registers: Value) -> None:
+        kernel, tile, elements = self.kernel, self.tile, self.op.registers.cd.elements
         with kernel.loop(elements) as element, kernel.loop(WAVE, step=LANES) as lane:
             if self.op.out.bits == 64:
                 code = with_quiet_nans(kernel.load(tile, element * WAVE + lane, vector(I64, LANES)), self.op.out)
@@ -195,45 +172,43 @@ class _Entry:
         rows = kernel.table(I64, _first_lanes(op), "rows")
         if op.n >= LANES:
             with kernel.loop(op.blocks) as block, kernel.loop(op.m) as i:
-                yield _Strip(block, i, None, kernel.load(rows, block * op.m + i, I64), op.n)
+                yield _Strip(block, i, [], kernel.load(rows, block * op.m + i, I64), op.n)
         else:
             with kernel.loop(op.blocks, step=LANES // op.n) as block:
-                for i in range(op.m):
-                    spread = [lane // op.n * op.m + i for lane in range(LANES)]
-                    yield _Strip(block, None, spread, kernel.load(rows, block * op.m + i, I64), LANES)
+                for row in range(op.m):
+                    spread = [lane // op.n * op.m + row for lane in range(LANES)]
+                    yield _Strip(block, None, spread, kernel.load(rows, block * op.m + row, I64), LANES)
 
     def _loads(self, strip: _Strip, a: Value, b: Value, element: ir.Type) -> tuple[Load, Load]:
         """How a strip loads its row of A and its columns of B from panels."""
         op, kernel = self.op, self.kernel
 
-        def lane(k: int, width: int, elements: int) -> Value:
+        def first_lane(k: int, width: int, elements: int) -> Value:
             group, slot = divmod(k, elements)
             return (strip.block + group * op.blocks) * width + slot * WAVE
 
         def load_a(k: int, first: int, columns: int) -> Value:
-            start = lane(k, op.m, op.registers.a.elements)
-            if strip.spread is not None:
+            start = first_lane(k, op.m, op.registers.a.elements)
+            if strip.i is None:
                 return kernel.load(a, start, vector(element, LANES)).shuffle(strip.spread)
-            return kernel.load(a, start + strip.i, element)  # type: ignore[operator]
+            return kernel.load(a, start + strip.i, element)
 
         def load_b(k: int, first: int, columns: int) -> Value:
-            start = lane(k, op.n, op.registers.b.elements)
+            start = first_lane(k, op.n, op.registers.b.elements)
             return kernel.load(b, start + first, vector(element, columns))
 
         return load_a, load_b
 
-    def _add(self, tile: Value, strip: _Strip, a: tuple[Value, Value | None], b: tuple[Value, Value | None]) -> None:
+    def _add(self, strip: _Strip) -> None:
         """Run the rule over all k of the instruction for one strip."""
-        kernel, rule, what = self.kernel, self.op.accumulation, self.what
-        x, y = self._loads(strip, a[0], b[0], what.value)
+        kernel, tile, rule, what = self.kernel, self.tile, self.op.accumulation, self.what
+        x, y = self._loads(strip, self.a.values, self.b.values, what.value)
         if isinstance(rule, GroupSum):
-            assert what.held and a[1] and b[1]
-            xe, ye = self._loads(strip, a[1], b[1], what.held.exponent)
+            held = carrier(what.a, what.b)
+            xe, ye = self._loads(strip, self.a.exponents, self.b.exponents, held.exponent)
             for first in range(0, self.op.k, rule.group):
                 row, columns = Side(_from(x, first), _from(xe, first)), Side(_from(y, first), _from(ye, first))
-                add_group(
-                    kernel, rule, what.held, strip.columns, row, columns, tile, strip.offset, saturate=what.saturate
-                )
+                add_group(kernel, rule, held, strip.columns, row, columns, tile, strip.offset, saturate=what.saturate)
             return
         for first in range(0, strip.columns, LANES):
             place = strip.offset + first
@@ -258,12 +233,12 @@ class _Entry:
 class _Strip:
     """``columns`` results from lane position ``offset`` of the tile on, and the part of A that makes them.
 
-    Row ``i`` of ``block``; or, with ``spread``, one row of several blocks: lane t takes A from lane spread[t].
+    Row ``i`` of ``block``; or, if ``i`` is None, one row of several blocks: lane t takes A from lane spread[t].
     """
 
     block: Value
     i: Value | None
-    spread: list[int] | None
+    spread: list[int]
     offset: Value
     columns: int
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mfma.builtins.entry import NativeEntry, native_entry
-from mfma.builtins.operands import from_registers, output, to_registers
+from mfma.builtins.operands import from_registers, lane_shape, output, to_registers
 from mfma.errors import OperandShapeError
 from mfma.formats import Format, arrays
 from mfma.isa import catalogue
@@ -89,13 +89,15 @@ class Op:
             for array, operand, what in ((a, registers.a, "A"), (b, registers.b, "B"), (c, registers.cd, "C"))
         )
         waves = _common(x.shape[:-2], y.shape[:-2], z.shape[:-2])
+        target = output(out, (*waves, *lane_shape(registers.cd)), record.out)
         d = np.empty((*waves, registers.cd.vgprs, WAVE), np.uint32)
         if d.size:
-            _run(native_entry(record, fp16_ovfl), d, *(_per_wave(v, waves) for v in (x, y, z)), cbsz, abid, blgp)
+            given = [_per_wave(v, waves) for v in (x, y, z)]
+            _run(native_entry(record, fp16_ovfl), [d, *given], (cbsz, abid, blgp))
         result = from_registers(d, registers.cd)
-        if out is None:
+        if target is None:
             return result
-        output(out, result.shape, result.dtype)[...] = result
+        target[...] = result
         return out  # type: ignore[no-any-return]
 
     def matmul(
@@ -125,12 +127,13 @@ class Op:
         if c is not None:
             z = _matrices(c, record.out, "C", (blocks, m, n))
         waves = _common(x.shape[:-3], y.shape[:-3], z.shape[:-3])
+        target = output(out, (*waves, blocks, m, n), record.out)
         d = np.array(np.broadcast_to(z, (*waves, blocks, m, n)), order="C")
         multiply(record, x, y, d, fp16_ovfl=fp16_ovfl)
         result = arrays.view(d, record.out)
-        if out is None:
+        if target is None:
             return result
-        output(out, result.shape, result.dtype)[...] = result
+        target[...] = result
         return out  # type: ignore[no-any-return]
 
     def layout(self, matrix: str, cbsz: int = 0, abid: int = 0, blgp: int = 0) -> Layout:
@@ -279,6 +282,7 @@ def _face(record: MatrixOp) -> Op:
 
 
 def _common(*leads: tuple[int, ...]) -> tuple[int, ...]:
+    """Leading axes of the result."""
     try:
         return np.broadcast_shapes(*leads)
     except ValueError:
@@ -295,21 +299,18 @@ def _per_wave(registers: NDArray[np.uint32], waves: tuple[int, ...]) -> NDArray[
     return np.ascontiguousarray(np.broadcast_to(registers, waves + registers.shape[-2:]))
 
 
-def _run(entry: NativeEntry, d, a, b, c, cbsz: int, abid: int, blgp: int) -> None:  # type: ignore[no-untyped-def]
-    """Run the instruction on all waves, in pieces for threads."""
-    count = d.size // (d.shape[-1] * d.shape[-2])
-    steps = [x.shape[-1] * x.shape[-2] if x.size > x.shape[-1] * x.shape[-2] else 0 for x in (d, a, b, c)]
-    pointers = [x.ctypes.data for x in (d, a, b, c)]
+def _run(entry: NativeEntry, operands: Sequence[NDArray[np.uint32]], modifiers: tuple[int, int, int]) -> None:
+    """Run the instruction on all waves of D, A, B and C, in pieces for threads."""
+    words = [x.shape[-1] * x.shape[-2] for x in operands]
+    waves = operands[0].size // words[0]
+    steps = [word if x.size > word else 0 for x, word in zip(operands, words, strict=True)]
+    pointers = [x.ctypes.data for x in operands]
 
-    def piece(first: int, waves: int) -> Callable[[], None]:
+    def piece(first: int) -> Callable[[], None]:
         here = [pointer + 4 * step * first for pointer, step in zip(pointers, steps, strict=True)]
-        return lambda: entry.call(*here, cbsz, abid, blgp, waves, *steps)
+        return lambda: entry.call(*here, *modifiers, min(WAVES_PER_PIECE, waves - first), *steps)
 
-    if count <= WAVES_PER_PIECE:
-        piece(0, count)()
-        return
-    firsts = range(0, count, WAVES_PER_PIECE)
-    run([piece(first, min(WAVES_PER_PIECE, count - first)) for first in firsts], thread_count(None))
+    run([piece(first) for first in range(0, waves, WAVES_PER_PIECE)], thread_count(None))
 
 
 def _matrices(array: object, format: Format, what: str, shape: tuple[int, int, int]) -> NDArray[Any]:

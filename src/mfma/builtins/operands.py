@@ -8,10 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mfma.errors import OperandShapeError, OperandTypeError, OptionError
-from mfma.formats import arrays
+from mfma.formats import Format, arrays
 from mfma.isa.spec import WAVE, Operand
 
-__all__ = ["from_registers", "output", "to_registers"]
+__all__ = ["from_registers", "lane_shape", "output", "to_registers"]
+
+
+def lane_shape(operand: Operand) -> tuple[int, ...]:
+    """Shape of an operand of one wave: (64, n), or (64,) where n is 1."""
+    return (WAVE,) if operand.elements == 1 else (WAVE, operand.elements)
 
 
 def to_registers(array: object, operand: Operand, what: str) -> NDArray[np.uint32]:
@@ -34,7 +39,7 @@ def to_registers(array: object, operand: Operand, what: str) -> NDArray[np.uint3
             if operand.format.bits != 8:
                 raise
             raise OperandTypeError(f"{error} Packed, as in C, it is one {packed} a lane.") from None
-        shape = (WAVE,) if operand.elements == 1 else (WAVE, operand.elements)
+        shape = lane_shape(operand)
         if codes.shape[-len(shape) :] != shape:
             expected = f"(..., {', '.join(map(str, shape))})"
             also = f", or packed as {packed} (..., {WAVE})" if operand.format.bits == 8 else ""
@@ -54,8 +59,11 @@ def from_registers(registers: NDArray[np.uint32], operand: Operand) -> NDArray[A
     return values[..., 0] if operand.elements == 1 else values
 
 
-def output(out: object, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Check an ``out`` array and give it as NumPy, sharing its memory."""
+def output(out: object, shape: tuple[int, ...], format: Format) -> NDArray[Any] | None:
+    """Check an ``out`` array before anything is computed; give it as NumPy, sharing its memory, or None for None."""
+    if out is None:
+        return None
+    dtype = arrays.value_dtype(format)
     array = arrays.as_numpy(out, "out")
     if array.dtype != dtype:
         raise OperandTypeError(f"out is {array.dtype.name}, but the result is {dtype.name}: give such an array.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,8 +79,10 @@ def explain(
     if len(x) != len(y):
         raise OperandShapeError(f"a_row has {len(x)} elements and b_column {len(y)}: give both the same K.")
     order = steps(record, len(x), k_order)
+    if isinstance(k_order, Mapping):
+        order = steps(record, len(order), k_order)  # the same, but the zeros that pad have their k, too
     ks: Sequence[int] = order.tolist()
-    a_codes, b_codes = ([int(codes[k]) if k >= 0 else 0 for k in ks] for codes in (x, y))
+    a_codes, b_codes = ([int(codes[k]) if k < len(codes) else 0 for k in ks] for codes in (x, y))
     trace = reference.trace(record, a_codes, b_codes, _scalar(c, record.out), fp16_ovfl=fp16_ovfl, ks=ks)
     return Explanation(trace, dict(face.evidence))
 

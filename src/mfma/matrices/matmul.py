@@ -50,9 +50,10 @@ def matmul(
         k_order: the order in which the instructions consume k. None is ascending. ``{"kwidth": w}``: each lane
             loads w consecutive values of k, so w / (elements per lane) instructions share a stretch of k; Triton's
             ``kpack=2`` on f16 is ``{"kwidth": 8}``. Or a permutation of ``range(K)``.
-        split_k: number of parts into which K is cut, in whole instructions (and stretches of ``kwidth``). Each part
-            is accumulated from zero; the partial sums are then added in ascending order in the result type, and C
-            last. The exact model has one sum, whatever the split.
+        split_k: number of parts into which K is cut, in whole instructions (and stretches of ``kwidth``): equal
+            parts, rounded up, so the last may be shorter or have nothing to do. Each part is accumulated from zero;
+            the partial sums are then added in ascending order in the result type, and C last. The exact model has
+            one sum, whatever the split.
         threads: processors to use, all by default; the result does not depend on it.
         out: array that receives the result; it may be ``c``.
         fp16_ovfl: MODE.FP16_OVFL: overflow gives the largest finite number, or the nearest int32.
@@ -90,6 +91,7 @@ def matmul(
         )
     z = None if c is None else arrays.codes(c, record.out, "C")
     shape = _result_shape(x.shape, y.shape, None if z is None else z.shape)
+    target = output(out, shape, record.out)
     parts = _parts(record, x.shape[-1], k_order, split_k)
     if model == "exact":
         parts = [np.concatenate(parts)]
@@ -104,9 +106,9 @@ def matmul(
     if z is not None and len(parts) > 1:
         add_to(total, np.ascontiguousarray(np.broadcast_to(z, shape)), record.out)
     result = arrays.view(total, record.out)
-    if out is None:
+    if target is None:
         return result
-    output(out, result.shape, result.dtype)[...] = result
+    target[...] = result
     return out  # type: ignore[no-any-return]
 
 

@@ -7,6 +7,7 @@ another, so each instruction sees values of k that lie apart. The products are t
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,13 +37,15 @@ def steps(op: MatrixOp, k: int, order: KOrder) -> NDArray[np.int64]:
         return np.arange(k, dtype=np.int64)
     if isinstance(order, Mapping):
         return _lanes_of(op, k, order)
-    indices = np.asarray(order)
-    if indices.ndim != 1 or indices.dtype.kind not in "iu" or not np.array_equal(np.sort(indices), np.arange(k)):
-        raise OptionError(
-            f"k_order is no permutation of the k indices 0..{k - 1}: give each of them once, "
-            'or {"kwidth": w}, or None for ascending k.'
-        )
-    return indices.astype(np.int64)
+    with contextlib.suppress(ValueError):  # nested lists of different lengths are no array
+        indices = np.asarray(order)
+        whole = indices.dtype.kind in "iu" or indices.size == 0
+        if whole and indices.ndim == 1 and np.array_equal(np.sort(indices), np.arange(k)):
+            return indices.astype(np.int64)
+    raise OptionError(
+        f"k_order is no permutation of range({k}): give each of these k once, "
+        'or {"kwidth": w}, or None for ascending k.'
+    )
 
 
 def _lanes_of(op: MatrixOp, k: int, order: Mapping[str, int]) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from typing import Any
 from llvmlite import ir
 
 __all__ = [
-    "F32", "F64", "I1", "I8", "I16", "I32", "I64", "POINTER", "Kernel", "Value", "vector",
+    "F32", "F64", "I1", "I8", "I16", "I32", "I64", "POINTER", "Kernel", "Value", "bits", "vector",
 ]  # fmt: skip
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
@@ -42,7 +42,8 @@ def _is_float(type_: ir.Type) -> bool:
     return isinstance(_element(type_), ir.FloatType | ir.DoubleType)
 
 
-def _bits(type_: ir.Type) -> int:
+def bits(type_: ir.Type) -> int:
+    """Width of a type's elements."""
     element = _element(type_)
     return {F32: 32, F64: 64}.get(element) or int(element.width)
 
@@ -202,7 +203,7 @@ class Value:
         if target == source:
             return self
         builder = self.kernel.builder
-        narrower = _bits(target) < _bits(source)
+        narrower = bits(target) < bits(source)
         match _is_float(source), _is_float(target):
             case False, False:
                 emit = builder.trunc if narrower else builder.sext if signed else builder.zext
@@ -248,7 +249,7 @@ class Kernel:
         """Call an LLVM intrinsic that is overloaded on the type of its first operand, and returns it."""
         type_ = operands[0].type
         lanes = operands[0].lanes
-        name = f"{intrinsic}.{f'v{lanes}' if lanes > 1 else ''}{'f' if _is_float(type_) else 'i'}{_bits(type_)}"
+        name = f"{intrinsic}.{f'v{lanes}' if lanes > 1 else ''}{'f' if _is_float(type_) else 'i'}{bits(type_)}"
         function = self.module.globals.get(name) or ir.Function(
             self.module, ir.FunctionType(type_, [operand.type for operand in operands]), name
         )
@@ -284,6 +285,18 @@ class Kernel:
     @contextlib.contextmanager
     def loop(self, stop: Value | int, start: Value | int = 0, step: int = 1) -> Iterator[Value]:
         """Run the block for an I64 counter from ``start`` while it is below ``stop``."""
+        with self.loop_carrying(stop, [], start, step) as (counter, _):
+            yield counter
+
+    @contextlib.contextmanager
+    def loop_carrying(
+        self, stop: Value | int, values: Sequence[Value], start: Value | int = 0, step: int = 1
+    ) -> Iterator[tuple[Value, list[Value]]]:
+        """Run the block as `loop` does, with values that pass from one round to the next in registers.
+
+        The block gets the counter and a list of the values, and puts the next ones into the list; afterwards the
+        list holds the last ones.
+        """
         builder = self.builder
         first = start if isinstance(start, Value) else self.constant(I64, start)
         last = stop if isinstance(stop, Value) else self.constant(I64, stop)
@@ -293,12 +306,19 @@ class Kernel:
         builder.position_at_end(head)
         counter = builder.phi(I64)
         counter.add_incoming(first.raw, before)
+        phis = [builder.phi(value.type) for value in values]
+        for phi, value in zip(phis, values, strict=True):
+            phi.add_incoming(value.raw, before)
         builder.cbranch(builder.icmp_signed("<", counter, last.raw), body, after)
         builder.position_at_end(body)
-        yield Value(self, counter)
+        carried = [Value(self, phi) for phi in phis]
+        yield Value(self, counter), carried
         counter.add_incoming(builder.add(counter, ir.Constant(I64, step)), builder.block)
+        for phi, value in zip(phis, carried, strict=True):
+            phi.add_incoming(value.raw, builder.block)
         builder.branch(head)
         builder.position_at_end(after)
+        carried[:] = [Value(self, phi) for phi in phis]
 
     @contextlib.contextmanager
     def when(self, condition: Value, likely: bool | None = None) -> Iterator[None]:

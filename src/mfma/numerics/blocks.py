@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from mfma.formats import Format
-from mfma.isa.accumulation import Accumulation, FmaChain, GroupSum, IntegerSum
+from mfma.isa.accumulation import Accumulation, FmaChain, GroupSum
 from mfma.native.jit import function_address
-from mfma.native.simd import F32, F64, I8, I16, I32, I64, POINTER, Kernel, Value, vector
-from mfma.numerics.chain import add_chains, add_integers
+from mfma.native.simd import F32, F64, I8, I16, I32, I64, POINTER, Kernel, Value, bits, vector
+from mfma.numerics.chain import Walk, add_chains, add_integers
 from mfma.numerics.group_sum import LANES, Load, Side, add_group
-from mfma.numerics.panels import Carrier, carrier, unpack, with_quiet_nans
+from mfma.numerics.panels import Carrier, Panel, carrier, with_quiet_nans
 
 __all__ = ["COLUMNS", "ROWS", "Arithmetic", "product", "scratch_bytes"]
 
@@ -81,171 +81,130 @@ def product(arithmetic: Arithmetic) -> Callable[..., None]:
     the ``k`` steps as int64, -1 for a zero on both sides; ``count`` products lie ``step_*`` elements apart.
     """
     types = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 10 + [ctypes.c_void_p]
-    address = function_address("product", [arithmetic], lambda module: _write(module, arithmetic), SOURCES)
+    address = function_address("product", [arithmetic], lambda module: _Product(module, arithmetic), SOURCES)
     return ctypes.CFUNCTYPE(None, *types)(address)
 
 
-def _write(module: ir.Module, what: Arithmetic) -> None:
-    kernel = Kernel(module, "product", [POINTER] * 4 + [I64] * 10 + [POINTER])
-    d, a, b, order, m, n, ks, lda, ldb, ldd, count, step_a, step_b, step_d, scratch = kernel.arguments
-    held, depth = what.held, what.depth
-    value, exponent = what.value, held.exponent if held else None
-    result = STORAGE[what.out.bits]
-    codes_a, codes_b = STORAGE[what.a.bits], STORAGE[what.b.bits]
+class _Product:
+    """Writer of the function: three loops around a block of the result, which one panel of each operand serves."""
 
-    # Working memory: the panels, then the block of accumulators.
-    place = 0
+    def __init__(self, module: ir.Module, what: Arithmetic):
+        self.what = what
+        self.kernel = kernel = Kernel(module, "product", [POINTER] * 4 + [I64] * 10 + [POINTER])
+        d, a, b, self.order, m, n, ks, lda, ldb, ldd, count, step_a, step_b, step_d, scratch = kernel.arguments
+        self.codes_a, self.codes_b, self.codes_d = (STORAGE[f.bits] for f in (what.a, what.b, what.out))
+        self.leads = lda, ldb, ldd
+        self._memory = 0
 
-    def memory(type_: ir.Type, elements: int) -> Value:
-        nonlocal place
-        width = {F32: 4, F64: 8}.get(type_) or type_.width // 8
-        start = place
-        place += -(-elements * width // 64) * 64
-        return kernel.address(scratch, start, I8)
+        # Rows of A are decoded in full vectors, so the last one may write past a shallow panel.
+        self.a = self._panel(scratch, what.a, ROWS * what.depth + LANES)
+        self.b = self._panel(scratch, what.b, COLUMNS * what.depth)
+        self.block = self._take(scratch, self.codes_d, ROWS * COLUMNS)
+        self.gathered = self._take(scratch, self.codes_a, what.depth + LANES)
+        self.padded = self._take(scratch, self.codes_b, COLUMNS)
 
-    # Rows of A are decoded in full vectors, so the last one may write past a shallow panel.
-    a_values, b_values = memory(value, ROWS * depth + LANES), memory(value, depth * COLUMNS)
-    a_exponents = memory(exponent, ROWS * depth + LANES) if exponent else None
-    b_exponents = memory(exponent, depth * COLUMNS) if exponent else None
-    accumulators = memory(result, ROWS * COLUMNS)
-    row_codes = memory(codes_a, depth + LANES)
-    column_codes = memory(codes_b, COLUMNS)
-
-    def put(codes: Value, format: Format, values: Value, exponents: Value | None, index: Value) -> None:
-        """Decode codes into a panel."""
-        if format.bits == 64:
-            codes.bitcast(F64).store(values, index)
-            return
-        unpack(codes.to(I32, signed=False), format, value, held, values, exponents, index)
-
-    with kernel.loop(count) as batch:
-        a0 = kernel.address(a, batch * step_a, codes_a)
-        b0 = kernel.address(b, batch * step_b, codes_b)
-        d0 = kernel.address(d, batch * step_d, result)
-        with kernel.loop(m, step=ROWS) as i0:
-            rows = (m - i0).minimum(ROWS)
-            with kernel.loop(ks, step=depth) as k0:
-                here = (ks - k0).minimum(depth)
-                with kernel.loop(rows) as i:
-                    row = kernel.address(a0, (i0 + i) * lda, codes_a)
-                    with kernel.loop(here) as k:
-                        source = kernel.load(order, k0 + k, I64)
-                        code = kernel.load(row, source.maximum(0), codes_a)
-                        (source < 0).select(code.like(0), code).store(row_codes, k)
-                    with kernel.loop(here, step=LANES) as k:
-                        put(
-                            kernel.load(row_codes, k, vector(codes_a, LANES)),
-                            what.a,
-                            a_values,
-                            a_exponents,
-                            i * depth + k,
-                        )
+        with kernel.loop(count) as batch:
+            a0 = kernel.address(a, batch * step_a, self.codes_a)
+            b0 = kernel.address(b, batch * step_b, self.codes_b)
+            d0 = kernel.address(d, batch * step_d, self.codes_d)
+            with kernel.loop(m, step=ROWS) as i0, kernel.loop(ks, step=what.depth) as k0:
+                rows, depth = (m - i0).minimum(ROWS), (ks - k0).minimum(what.depth)
+                self._pack_a(a0, i0, rows, k0, depth)
                 with kernel.loop(n, step=COLUMNS) as j0:
                     columns = (n - j0).minimum(COLUMNS)
-                    whole = columns.equals(COLUMNS)
-                    with kernel.loop(here) as k:
-                        source = kernel.load(order, k0 + k, I64)
-                        row = kernel.address(b0, source.maximum(0) * ldb + j0, codes_b)
-                        with kernel.builder.if_else((whole & (source >= 0)).raw, likely=True) as (usual, edge):
-                            with usual:
-                                for first in range(0, COLUMNS, LANES):
-                                    put(
-                                        kernel.load(row, first, vector(codes_b, LANES)),
-                                        what.b,
-                                        b_values,
-                                        b_exponents,
-                                        k * COLUMNS + first,
-                                    )
-                            with edge:
-                                for first in range(0, COLUMNS, LANES):
-                                    kernel.constant(vector(codes_b, LANES), 0).store(column_codes, first)
-                                with kernel.loop((source < 0).select(columns.like(0), columns)) as j:
-                                    kernel.load(row, j, codes_b).store(column_codes, j)
-                                with kernel.loop(COLUMNS, step=LANES) as j:
-                                    put(
-                                        kernel.load(column_codes, j, vector(codes_b, LANES)),
-                                        what.b,
-                                        b_values,
-                                        b_exponents,
-                                        k * COLUMNS + j,
-                                    )
-                    _copy(kernel, what.out, accumulators, d0, rows, columns, whole, (i0, j0, ldd), read=True)
-                    _add(kernel, what, rows, here, a_values, a_exponents, b_values, b_exponents, accumulators)
-                    _copy(kernel, what.out, accumulators, d0, rows, columns, whole, (i0, j0, ldd), read=False)
-    kernel.finish()
+                    self._pack_b(b0, j0, columns, k0, depth)
+                    here = kernel.address(d0, i0 * ldd + j0, self.codes_d)
+                    self._move_block(here, rows, columns, read=True)
+                    self._add(rows, depth)
+                    self._move_block(here, rows, columns, read=False)
+        kernel.finish()
 
+    def _take(self, scratch: Value, type_: ir.Type, elements: int) -> Value:
+        """A piece of the working memory, from a cache line on."""
+        start = self._memory
+        self._memory += -(-elements * bits(type_) // 512) * 64
+        return self.kernel.address(scratch, start, I8)
 
-def _copy(
-    kernel: Kernel,
-    out: Format,
-    accumulators: Value,
-    d: Value,
-    rows: Value,
-    columns: Value,
-    whole: Value,
-    place: tuple[Value, Value, Value],
-    read: bool,
-) -> None:
-    """Move the block of accumulators from the destination (``read``) or back to it."""
-    i0, j0, ldd = place
-    result = STORAGE[out.bits]
+    def _panel(self, scratch: Value, format: Format, elements: int) -> Panel:
+        held = self.what.held
+        values = self._take(scratch, self.what.value, elements)
+        exponents = self._take(scratch, held.exponent, elements) if held else None
+        return Panel(format, held, values, exponents)
 
-    def move(block: Value, matrix: Value, index: Value | int, type_: ir.Type) -> None:
-        if read:
-            kernel.load(matrix, index, type_).store(block, index)
-        else:
-            with_quiet_nans(kernel.load(block, index, type_), out).store(matrix, index)
+    def _pack_a(self, a: Value, i0: Value, rows: Value, k0: Value, depth: Value) -> None:
+        """Decode rows ``i0`` and on of A to ``[row, k]``."""
+        kernel = self.kernel
+        with kernel.loop(rows) as i:
+            row = kernel.address(a, (i0 + i) * self.leads[0], self.codes_a)
+            with kernel.loop(depth) as k:
+                source = kernel.load(self.order, k0 + k, I64)
+                code = kernel.load(row, source.maximum(0), self.codes_a)
+                (source < 0).select(code.like(0), code).store(self.gathered, k)
+            with kernel.loop(depth, step=LANES) as k:
+                codes = kernel.load(self.gathered, k, vector(self.codes_a, LANES))
+                self.a.put(codes, i * self.what.depth + k)
 
-    with kernel.loop(rows) as i:
-        matrix = kernel.address(d, (i0 + i) * ldd + j0, result)
-        block = kernel.address(accumulators, i * COLUMNS, result)
-        with kernel.builder.if_else(whole.raw) as (usual, edge):
-            with usual:
-                for first in range(0, COLUMNS, LANES):
-                    move(block, matrix, first, vector(result, LANES))
-            with edge, kernel.loop(columns) as j:
-                move(block, matrix, j, result)
+    def _pack_b(self, b: Value, j0: Value, columns: Value, k0: Value, depth: Value) -> None:
+        """Decode columns ``j0`` and on of B to ``[k, column]``; columns that do not exist are zeros."""
+        kernel = self.kernel
+        with kernel.loop(depth) as k:
+            source = kernel.load(self.order, k0 + k, I64)
+            row = kernel.address(b, source.maximum(0) * self.leads[1] + j0, self.codes_b)
+            whole = columns.equals(COLUMNS) & (source >= 0)
 
+            def decode_from(codes: Value, k: Value = k) -> None:
+                with kernel.loop(COLUMNS, step=LANES) as j:
+                    self.b.put(kernel.load(codes, j, vector(self.codes_b, LANES)), k * COLUMNS + j)
 
-def _add(
-    kernel: Kernel,
-    what: Arithmetic,
-    rows: Value,
-    ks: Value,
-    a: Value,
-    a_exponents: Value | None,
-    b: Value,
-    b_exponents: Value | None,
-    accumulators: Value,
-) -> None:
-    """Run the rule over a panel of A and one of B."""
-    match what.accumulation:
-        case FmaChain():
-            rows = (rows + 5) // 6 * 6
-            add_chains(kernel, what.value, rows, COLUMNS, ks, a, what.depth, b, accumulators, what.saturate)
-        case IntegerSum():
-            rows = (rows + 5) // 6 * 6
-            add_integers(kernel, rows, COLUMNS, ks, a, what.depth, b, accumulators, what.saturate)
-        case GroupSum() as rule:
-            held = what.held
-            assert held and a_exponents and b_exponents
-            with kernel.loop(ks, step=rule.group) as k0, kernel.loop(rows) as i:
-                start = i * what.depth + k0
+            with kernel.builder.if_else(whole.raw, likely=True) as (usual, edge):
+                with usual:
+                    decode_from(row)
+                with edge:
+                    with kernel.loop(COLUMNS) as j:
+                        kernel.constant(self.codes_b, 0).store(self.padded, j)
+                    with kernel.loop((source < 0).select(columns.like(0), columns)) as j:
+                        kernel.load(row, j, self.codes_b).store(self.padded, j)
+                    decode_from(self.padded)
 
-                def row(panel: Value, type_: ir.Type) -> Load:
-                    return lambda k, j, n: kernel.load(panel, start + k, type_)
+    def _move_block(self, d: Value, rows: Value, columns: Value, read: bool) -> None:
+        """Copy a block of accumulators from the destination (``read``) or back to it."""
+        kernel, codes = self.kernel, self.codes_d
 
-                def columns(panel: Value, type_: ir.Type) -> Load:
-                    return lambda k, j, n: kernel.load(panel, (k0 + k) * COLUMNS + j, vector(type_, n))
+        def move(block: Value, matrix: Value, index: Value, type_: ir.Type) -> None:
+            if read:
+                kernel.load(matrix, index, type_).store(block, index)
+            else:
+                with_quiet_nans(kernel.load(block, index, type_), self.what.out).store(matrix, index)
 
-                add_group(
-                    kernel,
-                    rule,
-                    held,
-                    COLUMNS,
-                    Side(row(a, held.value), row(a_exponents, held.exponent)),
-                    Side(columns(b, held.value), columns(b_exponents, held.exponent)),
-                    accumulators,
-                    i * COLUMNS,
-                    saturate=what.saturate,
-                )
+        with kernel.loop(rows) as i:
+            matrix = kernel.address(d, i * self.leads[2], codes)
+            block = kernel.address(self.block, i * COLUMNS, codes)
+            with kernel.builder.if_else(columns.equals(COLUMNS).raw, likely=True) as (usual, edge):
+                with usual, kernel.loop(COLUMNS, step=LANES) as j:
+                    move(block, matrix, j, vector(codes, LANES))
+                with edge, kernel.loop(columns) as j:
+                    move(block, matrix, j, codes)
+
+    def _add(self, rows: Value, depth: Value) -> None:
+        """Run the rule over the two panels."""
+        what, kernel, rule = self.what, self.kernel, self.what.accumulation
+        if not isinstance(rule, GroupSum):
+            walk = Walk(kernel, rows, COLUMNS, depth, self.a.values, what.depth, self.b.values, self.block)
+            if isinstance(rule, FmaChain):
+                add_chains(walk, what.value, saturate=what.saturate)
+            else:
+                add_integers(walk, saturate=what.saturate)
+            return
+        held = carrier(what.a, what.b)
+        with kernel.loop(depth, step=rule.group) as k0, kernel.loop(rows) as i:
+            start = i * what.depth + k0
+
+            def row(panel: Value, type_: ir.Type) -> Load:
+                return lambda k, j, n: kernel.load(panel, start + k, type_)
+
+            def columns(panel: Value, type_: ir.Type) -> Load:
+                return lambda k, j, n: kernel.load(panel, (k0 + k) * COLUMNS + j, vector(type_, n))
+
+            a = Side(row(self.a.values, held.value), row(self.a.exponents, held.exponent))
+            b = Side(columns(self.b.values, held.value), columns(self.b.exponents, held.exponent))
+            add_group(kernel, rule, held, COLUMNS, a, b, self.block, i * COLUMNS, saturate=what.saturate)

@@ -5,15 +5,15 @@ Every accumulator sees its products in ascending k, one rounding each, so the ti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from llvmlite import ir
 
 from mfma.native.jit import vector_bits
-from mfma.native.simd import F32, F64, I32, I64, Kernel, Value, vector
+from mfma.native.simd import F32, F64, I32, Kernel, Value, vector
 
-__all__ = ["Tile", "add_chains", "add_integers", "saturated", "tile"]
+__all__ = ["Tile", "Walk", "add_chains", "add_integers", "saturated", "tile"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,11 @@ class Tile:
     columns: int
     lanes: int
 
+    @property
+    def firsts(self) -> range:
+        """First column of every vector."""
+        return range(0, self.columns, self.lanes)
+
 
 def tile(element: ir.Type) -> Tile:
     """Tile for this machine: as many accumulators as its registers hold beside the operands."""
@@ -32,110 +37,75 @@ def tile(element: ir.Type) -> Tile:
     return Tile(rows=6, columns=vectors * lanes, lanes=lanes)
 
 
-def add_chains(
-    kernel: Kernel,
-    element: ir.Type,
-    rows: Value,
-    columns: int,
-    ks: Value,
-    a: Value,
-    a_stride: int,
-    b: Value,
-    accumulators: Value,
-    saturate: bool,
-) -> None:
-    """``accumulators[i, j] = fma(a[i, k], b[k, j], accumulators[i, j])`` for ascending k.
+@dataclass(frozen=True)
+class Walk:
+    """A product of two panels: ``accumulators[i, j]`` over ``a[i, k]`` and ``b[k, j]`` for ascending k.
 
-    ``rows`` must be a multiple of the tile's; ``b`` and ``accumulators`` have ``columns`` columns.
+    ``a`` has rows of ``a_stride`` elements and room for a whole number of tiles; ``b`` and the accumulators have
+    ``columns`` columns.
     """
-    shape = tile(element)
+
+    kernel: Kernel
+    rows: Value
+    columns: int
+    ks: Value
+    a: Value
+    a_stride: int
+    b: Value
+    accumulators: Value
+
+
+def add_chains(walk: Walk, element: ir.Type, *, saturate: bool) -> None:
+    """One fused multiply-add for every k."""
 
     def step(x: Value, y: Value, d: Value) -> Value:
         result = x.fma(y, d)
         return saturated(x, y, d, result) if saturate else result
 
-    with kernel.loop(columns, step=shape.columns) as j, kernel.loop(rows, step=shape.rows) as i:
-        places = [
-            (i + r) * columns + j + first for r in range(shape.rows) for first in range(0, shape.columns, shape.lanes)
-        ]
-        vectors = vector(element, shape.lanes)
-        sums = [kernel.load(accumulators, place, vectors) for place in places]
-        sums = _over_k(kernel, shape, ks, a, a_stride, b, columns, i, j, sums, step)
-        for place, total in zip(places, sums, strict=True):
-            total.store(accumulators, place)
+    for places, i, j in _tiles(walk, tile(element)):
+        vectors = vector(element, tile(element).lanes)
+        sums = [walk.kernel.load(walk.accumulators, place, vectors) for place in places]
+        for place, total in zip(places, _over_k(walk, tile(element), i, j, sums, step), strict=True):
+            total.store(walk.accumulators, place)
 
 
-def add_integers(
-    kernel: Kernel,
-    rows: Value,
-    columns: int,
-    ks: Value,
-    a: Value,
-    a_stride: int,
-    b: Value,
-    accumulators: Value,
-    saturate: bool,
-) -> None:
-    """``accumulators[i, j] += sum over k of a[i, k]·b[k, j]`` for int8 values held as float32.
+def add_integers(walk: Walk, *, saturate: bool) -> None:
+    """Sums of int8 products whose factors are held as float32.
 
-    Exact for up to 1,024 products, whose sum float32 holds; the i32 accumulators wrap, or clamp if ``saturate``.
+    Exact for up to 1,024 values of k, whose sum float32 holds; the i32 accumulators wrap, or clamp if ``saturate``.
     """
-    shape = tile(F32)
-    with kernel.loop(columns, step=shape.columns) as j, kernel.loop(rows, step=shape.rows) as i:
-        sums = [kernel.constant(vector(F32, shape.lanes), 0.0)] * (shape.rows * shape.columns // shape.lanes)
-        sums = _over_k(kernel, shape, ks, a, a_stride, b, columns, i, j, sums, lambda x, y, d: x.fma(y, d))
-        for n, total in enumerate(sums):
-            r, first = divmod(n * shape.lanes, shape.columns)
-            place = (i + r) * columns + j + first
-            d = kernel.load(accumulators, place, vector(I32, shape.lanes))
-            whole = total.to(I32)
-            (d.add_saturating(whole) if saturate else d + whole).store(accumulators, place)
+    lanes = tile(F32).lanes
+    for places, i, j in _tiles(walk, tile(F32)):
+        zeros = [walk.kernel.constant(vector(F32, lanes), 0.0)] * len(places)
+        sums = _over_k(walk, tile(F32), i, j, zeros, lambda x, y, d: x.fma(y, d))
+        for place, total in zip(places, sums, strict=True):
+            d, whole = walk.kernel.load(walk.accumulators, place, vector(I32, lanes)), total.to(I32)
+            (d.add_saturating(whole) if saturate else d + whole).store(walk.accumulators, place)
+
+
+def _tiles(walk: Walk, shape: Tile) -> Iterator[tuple[list[Value], Value, Value]]:
+    """Walk over the tiles: the places of a tile's vectors among the accumulators, its first row and column."""
+    with walk.kernel.loop(walk.columns, step=shape.columns) as j, walk.kernel.loop(walk.rows, step=shape.rows) as i:
+        places = [(i + r) * walk.columns + j + first for r in range(shape.rows) for first in shape.firsts]
+        yield places, i, j
 
 
 def _over_k(
-    kernel: Kernel,
+    walk: Walk,
     shape: Tile,
-    ks: Value,
-    a: Value,
-    a_stride: int,
-    b: Value,
-    columns: int,
     i: Value,
     j: Value,
     sums: list[Value],
     step: Callable[[Value, Value, Value], Value],
 ) -> list[Value]:
     """Run ``step`` over k on all accumulators of a tile, keeping them in registers."""
-    builder = kernel.builder
-    before = builder.block
-    head, body, after = (builder.append_basic_block(name) for name in ("k", "k.body", "k.after"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    k = builder.phi(I64)
-    k.add_incoming(ir.Constant(I64, 0), before)
-    phis = []
-    for start in sums:
-        phi = builder.phi(start.type)
-        phi.add_incoming(start.raw, before)
-        phis.append(phi)
-    builder.cbranch(builder.icmp_signed("<", k, ks.raw), body, after)
-    builder.position_at_end(body)
-    counter = Value(kernel, k)
-    element = sums[0].type.element
-    y = [
-        kernel.load(b, counter * columns + j + first, vector(element, shape.lanes))
-        for first in range(0, shape.columns, shape.lanes)
-    ]
-    new = []
-    for r in range(shape.rows):
-        x = kernel.load(a, (i + r) * a_stride + counter, element).splat(shape.lanes)
-        new += [step(x, y[n], Value(kernel, phis[r * len(y) + n])) for n in range(len(y))]
-    for phi, value in zip(phis, new, strict=True):
-        phi.add_incoming(value.raw, builder.block)
-    k.add_incoming(builder.add(k, ir.Constant(I64, 1)), builder.block)
-    builder.branch(head)
-    builder.position_at_end(after)
-    return [Value(kernel, phi) for phi in phis]
+    kernel, element = walk.kernel, sums[0].type.element
+    vectors = vector(element, shape.lanes)
+    with kernel.loop_carrying(walk.ks, sums) as (k, carried):
+        y = [kernel.load(walk.b, k * walk.columns + j + first, vectors) for first in shape.firsts]
+        x = [kernel.load(walk.a, (i + r) * walk.a_stride + k, element).splat(shape.lanes) for r in range(shape.rows)]
+        carried[:] = [step(x[n // len(y)], y[n % len(y)], d) for n, d in enumerate(carried)]
+    return carried
 
 
 def saturated(x: Value, y: Value, d: Value, result: Value) -> Value:

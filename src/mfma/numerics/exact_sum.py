@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -62,103 +63,129 @@ def exact_product(a: Format, b: Format, out: Format, saturate: bool) -> Callable
     types = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 10 + [ctypes.c_void_p]
     sources = ("mfma.numerics.exact_sum", "mfma.numerics.panels", "mfma.numerics.nans")
     address = function_address(
-        "exact", [a, b, out, saturate], lambda module: _write(module, a, b, out, saturate), sources
+        "exact", [a, b, out, saturate], lambda module: _Exact(module, a, b, out, saturate), sources
     )
     return ctypes.CFUNCTYPE(None, *types)(address)
 
 
-def _write(module: ir.Module, fa: Format, fb: Format, out: Format, saturate: bool) -> None:
-    kernel = Kernel(module, "exact", [POINTER] * 4 + [I64] * 10 + [POINTER])
-    d, a, b, order, m, n, ks, lda, ldb, ldd, count, step_a, step_b, step_d, scratch = kernel.arguments
-    register = Register.of(fa, fb, out)
-    codes_a, codes_b, codes_d = STORAGE[fa.bits], STORAGE[fb.bits], STORAGE[out.bits]
-    place = 0
+class _Exact:
+    """Writer of the function: a block of outputs has its accumulators open while k passes by."""
 
-    def memory(width: int, elements: int) -> Value:
-        nonlocal place
-        start = place
-        place += width * elements
-        return kernel.address(scratch, start, I8)
+    def __init__(self, module: ir.Module, a: Format, b: Format, out: Format, saturate: bool):
+        self.kernel = kernel = Kernel(module, "exact", [POINTER] * 4 + [I64] * 10 + [POINTER])
+        d, self.pa, self.pb, self.order, m, n, ks, lda, ldb, self.ldd, count, *steps, scratch = kernel.arguments
+        self.a, self.b, self.out, self.saturate, self.ks = a, b, out, saturate, ks
+        self.register = Register.of(a, b, out)
+        limbs = BLOCK * BLOCK * self.register.digits
+        decoded = BLOCK * DEPTH
+        at = [0, *itertools.accumulate((8 * limbs, 8 * decoded, 8 * decoded, 4 * decoded, 4 * decoded))]
+        self.limbs, xs, ys, x_exponents, y_exponents, _ = (kernel.address(scratch, place, I8) for place in at)
+        self.x, self.y = _Side(a, xs, x_exponents), _Side(b, ys, y_exponents)
+        self.specials = kernel.array(F64, BLOCK * BLOCK)
+        self.answer = kernel.array(I64, 1)
 
-    limbs = memory(8, BLOCK * BLOCK * register.digits)
-    a_significands, b_significands = memory(8, BLOCK * DEPTH), memory(8, BLOCK * DEPTH)
-    a_exponents, b_exponents = memory(4, BLOCK * DEPTH), memory(4, BLOCK * DEPTH)
-
-    def unpack(codes: Value, row: Value, outer: Value, inner: Value, source: Value, into: tuple[Value, Value]) -> None:
-        """Decode one element; ``source`` -1 is a zero."""
-        code = kernel.load(codes, row * outer + source.maximum(0) * inner, STORAGE[into_format.bits])
-        significand, exponent = _parts(code, into_format)
-        index = row_in_block * DEPTH + k
-        (source < 0).select(significand.like(0), significand).store(into[0], index)
-        exponent.store(into[1], index)
-
-    with kernel.loop(count) as batch, kernel.loop(m, step=BLOCK) as i0, kernel.loop(n, step=BLOCK) as j0:
-        a0 = kernel.address(a, batch * step_a + i0 * lda, codes_a)
-        b0 = kernel.address(b, batch * step_b + j0, codes_b)
-        d0 = kernel.address(d, batch * step_d + i0 * ldd + j0, codes_d)
-        rows, columns = (m - i0).minimum(BLOCK), (n - j0).minimum(BLOCK)
-        with kernel.loop(BLOCK * BLOCK * register.digits) as index:
-            kernel.constant(I64, 0).store(limbs, index)
-        special = kernel.array(F64, BLOCK * BLOCK)
-        with kernel.loop(BLOCK * BLOCK) as index:
-            kernel.constant(F64, 0.0).store(special, index)
-        one = kernel.constant(I64, 1)
-        with kernel.loop(ks, step=DEPTH) as k0:
-            here = (ks - k0).minimum(DEPTH)
-            with kernel.loop(here) as k:
-                source = kernel.load(order, k0 + k, I64)
-                with kernel.loop(rows) as row_in_block:
-                    into_format = fa
-                    unpack(a0, row_in_block, lda, one, source, (a_significands, a_exponents))
-                with kernel.loop(columns) as row_in_block:
-                    into_format = fb
-                    unpack(b0, row_in_block, one, ldb, source, (b_significands, b_exponents))
+        types = [STORAGE[f.bits] for f in (a, b, out)]
+        with kernel.loop(count) as batch, kernel.loop(m, step=BLOCK) as i0, kernel.loop(n, step=BLOCK) as j0:
+            row = kernel.address(self.pa, batch * steps[0] + i0 * lda, types[0])
+            column = kernel.address(self.pb, batch * steps[1] + j0, types[1])
+            result = kernel.address(d, batch * steps[2] + i0 * self.ldd + j0, types[2])
+            rows, columns = (m - i0).minimum(BLOCK), (n - j0).minimum(BLOCK)
+            with kernel.loop(limbs) as index:
+                kernel.constant(I64, 0).store(self.limbs, index)
+            with kernel.loop(BLOCK * BLOCK) as index:
+                kernel.constant(F64, 0.0).store(self.specials, index)
+            one = kernel.constant(I64, 1)
+            with kernel.loop(ks, step=DEPTH) as k0:
+                depth = (ks - k0).minimum(DEPTH)
+                with kernel.loop(depth) as k:
+                    source = kernel.load(self.order, k0 + k, I64)
+                    self._unpack(self.x, row, rows, lda, one, source, k)
+                    self._unpack(self.y, column, columns, one, ldb, source, k)
+                with kernel.loop(rows) as i, kernel.loop(columns) as j, kernel.loop(depth) as k:
+                    self._add_product(i, j, k)
             with kernel.loop(rows) as i, kernel.loop(columns) as j:
-                own = kernel.address(limbs, (i * BLOCK + j) * register.digits, I64)
-                with kernel.loop(here) as k:
-                    x = kernel.load(a_significands, i * DEPTH + k, I64)
-                    y = kernel.load(b_significands, j * DEPTH + k, I64)
-                    e = kernel.load(a_exponents, i * DEPTH + k, I32) + kernel.load(b_exponents, j * DEPTH + k, I32)
-                    with kernel.builder.if_else((e > SPECIAL // 2).raw, likely=False) as (rare, usual):
-                        with usual:
-                            _deposit(kernel, register, own, x, y, e, wide=fa.bits == 64)
-                        with rare:
-                            # Infinities and NaNs are kept as the float64 that their significand stands for.
-                            xs = _as_double(x, kernel.load(a_exponents, i * DEPTH + k, I32))
-                            ys = _as_double(y, kernel.load(b_exponents, j * DEPTH + k, I32))
-                            total = kernel.load(special, i * BLOCK + j, F64) + xs * ys
-                            total.store(special, i * BLOCK + j)
-        with kernel.loop(rows) as i, kernel.loop(columns) as j:
-            own = kernel.address(limbs, (i * BLOCK + j) * register.digits, I64)
-            c = kernel.load(d0, i * ldd + j, codes_d)
-            significand, exponent = _parts(c, out)
-            infinite = exponent > SPECIAL // 2
-            with kernel.when(infinite ^ 1):
-                _deposit(kernel, register, own, significand, one, exponent, wide=False)
-            decided = kernel.load(special, i * BLOCK + j, F64)
-            c_value = c.bitcast(F64) if out.bits == 64 else c.bitcast(F32).to(F64)
-            decided = infinite.select(decided + c_value, decided)
-            rounded = _round(kernel, register, own, out, saturate)
-            # A zero sum is -0 only if C and every product are; it is the rare case that pays for looking.
-            answer = kernel.array(I64, 1)
-            rounded.store(answer)
-            minus_zero = 1 << out.bits - 1
-            with kernel.when(rounded.equals(0) & c.to(I64, signed=False).equals(_signed(minus_zero, 64))):
-                kernel.constant(I64, _signed(minus_zero, 64)).store(answer)
-                with kernel.loop(ks) as k:
-                    source = kernel.load(order, k, I64)
-                    x = kernel.load(a0, i * lda + source.maximum(0), codes_a)
-                    y = kernel.load(b0, source.maximum(0) * ldb + j, codes_b)
-                    negative = ((x >> fa.bits - 1) & 1).to(I32, signed=False) ^ ((y >> fb.bits - 1) & 1).to(
-                        I32, signed=False
-                    )
-                    product = _parts(x, fa)[0] * _parts(y, fb)[0]
-                    with kernel.when((source < 0) | (product.equals(0) & negative.equals(1)) ^ 1):
-                        kernel.constant(I64, 0).store(answer)
-            bits = decided.bitcast(I64) if out.bits == 64 else decided.to(F32).bitcast(I32).to(I64)
-            final = decided.equals(0.0).select(kernel.load(answer, 0, I64), bits)
-            with_quiet_nans(final.to(codes_d), out).store(d0, i * ldd + j)
-    kernel.finish()
+                zeros = _Zeros(kernel.address(row, i * lda, types[0]), kernel.address(column, j, types[1]), ldb)
+                self._finish(kernel.address(result, i * self.ldd + j, types[2]), i * BLOCK + j, zeros)
+        kernel.finish()
+
+    def _unpack(
+        self, side: _Side, codes: Value, count: Value, outer: Value, inner: Value, source: Value, k: Value
+    ) -> None:
+        """Decode element ``source`` (-1: zero) of every row of A, or column of B, that is open."""
+        kernel = self.kernel
+        with kernel.loop(count) as line:
+            code = kernel.load(codes, line * outer + source.maximum(0) * inner, STORAGE[side.format.bits])
+            significand, exponent = _parts((source < 0).select(code.like(0), code), side.format)
+            significand.store(side.significands, line * DEPTH + k)
+            exponent.store(side.exponents, line * DEPTH + k)
+
+    def _accumulator(self, output: Value) -> Value:
+        return self.kernel.address(self.limbs, output * self.register.digits, I64)
+
+    def _add_product(self, i: Value, j: Value, k: Value) -> None:
+        kernel, output = self.kernel, i * BLOCK + j
+        (x, ex), (y, ey) = (
+            (kernel.load(side.significands, at * DEPTH + k, I64), kernel.load(side.exponents, at * DEPTH + k, I32))
+            for side, at in ((self.x, i), (self.y, j))
+        )
+        with kernel.builder.if_else((ex + ey > SPECIAL // 2).raw, likely=False) as (rare, usual):
+            with usual:
+                _deposit(kernel, self.register, self._accumulator(output), x, y, ex + ey, wide=self.a.bits == 64)
+            with rare:
+                product = _as_double(x, ex) * _as_double(y, ey)
+                (kernel.load(self.specials, output, F64) + product).store(self.specials, output)
+
+    def _finish(self, d: Value, output: Value, zeros: _Zeros) -> None:
+        """Add C, round, and let specials and -0 have their way."""
+        kernel, out = self.kernel, self.out
+        accumulator = self._accumulator(output)
+        c = kernel.load(d, 0, STORAGE[out.bits])
+        significand, exponent = _parts(c, out)
+        special = exponent > SPECIAL // 2
+        with kernel.when(special ^ 1):
+            one = kernel.constant(I64, 1)
+            _deposit(kernel, self.register, accumulator, significand, one, exponent, wide=False)
+        decided = kernel.load(self.specials, output, F64)
+        decided = special.select(decided + _as_double(significand, exponent), decided)
+        rounded = _round(kernel, self.register, accumulator, out, self.saturate)
+        rounded.store(self.answer)
+        minus_zero = _signed(1 << out.bits - 1, 64)
+        with kernel.when(rounded.equals(0) & c.to(I64, signed=False).equals(minus_zero)):
+            kernel.constant(I64, minus_zero).store(self.answer)
+            self._look_for_other_than_minus_zero(zeros)
+        bits = decided.bitcast(I64) if out.bits == 64 else decided.to(F32).bitcast(I32).to(I64)
+        final = decided.equals(0.0).select(kernel.load(self.answer, 0, I64), bits)
+        with_quiet_nans(final.to(STORAGE[out.bits]), out).store(d)
+
+    def _look_for_other_than_minus_zero(self, zeros: _Zeros) -> None:
+        """A zero sum is -0 only if C and every product are: the rare case that looks at the operands again."""
+        kernel = self.kernel
+        with kernel.loop(self.ks) as k:
+            source = kernel.load(self.order, k, I64)
+            x = kernel.load(zeros.row, source.maximum(0), STORAGE[self.a.bits])
+            y = kernel.load(zeros.column, source.maximum(0) * zeros.ldb, STORAGE[self.b.bits])
+            product = _parts(x, self.a)[0] * _parts(y, self.b)[0]
+            negative = (x < 0) ^ (y < 0)
+            with kernel.when((source < 0) | (product.equals(0) & negative) ^ 1):
+                kernel.constant(I64, 0).store(self.answer)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Decoded operands ``[row of A or column of B, k]``."""
+
+    format: Format
+    significands: Value
+    exponents: Value
+
+
+@dataclass(frozen=True)
+class _Zeros:
+    """Where the codes of one output's operands lie."""
+
+    row: Value
+    column: Value
+    ldb: Value
 
 
 def _signed(pattern: int, bits: int) -> int:
@@ -187,7 +214,7 @@ def _parts(code: Value, format: Format) -> tuple[Value, Value]:
 
 
 def _as_double(significand: Value, exponent: Value) -> Value:
-    """Value of an element when the other factor is special: only sign and zero of a finite one matter."""
+    """Value of a special; of a finite factor beside one only the sign, and whether it is zero, matter."""
     return (exponent > SPECIAL // 2).select(significand.bitcast(F64), significand.to(F64))
 
 

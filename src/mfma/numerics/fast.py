@@ -21,6 +21,8 @@ from mfma.numerics.exact_sum import exact_product, exact_scratch_bytes
 __all__ = ["multiply"]
 
 Codes = NDArray[Any]
+INT32_PRODUCTS = 1 << 16
+"""Products of int8 whose sum an int32 certainly holds."""
 PIECE = 1 << 25
 """Multiply-adds of one piece of work: some milliseconds, so that Ctrl-C and progress bars are prompt."""
 
@@ -50,6 +52,9 @@ def multiply(
         order = np.concatenate([order, np.full(-len(order) % op.k, -1, np.int64)])
     if 0 in (m, n, len(order)) or d.size == 0:
         return
+    if model == "exact" and fp16_ovfl and op.out.is_integer:
+        _clamp_once(op, a, b, d, order, threads)
+        return
     call, scratch = _kernel(op, model, fp16_ovfl)
     a, b = (x if _is_walkable(x) else np.ascontiguousarray(x) for x in (a, b))
     pieces: list[Callable[[], object]] = []
@@ -77,6 +82,17 @@ def multiply(
 
             pieces.append(piece)
     run(pieces, thread_count(threads), progress)
+
+
+def _clamp_once(op: MatrixOp, a: Codes, b: Codes, d: Codes, order: NDArray[np.int64], threads: int | None) -> None:
+    """Integers whose whole sum is clamped, not that of every instruction."""
+    total = d.view(np.int32).astype(np.int64)
+    for first in range(0, len(order), INT32_PRODUCTS):
+        part = np.zeros_like(d)
+        multiply(op, a, b, part, order=order[first : first + INT32_PRODUCTS], threads=threads)
+        total += part.view(np.int32)
+    limits = np.iinfo(np.int32)
+    d.view(np.int32)[...] = np.clip(total, limits.min, limits.max)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from mfma.formats import Format, Specials
 from mfma.native.simd import F32, F64, I8, I16, I32, Value
 from mfma.numerics.nans import quiet_nan
 
-__all__ = ["NARROW", "WIDE", "Carrier", "carrier", "decode", "decode_integer", "unpack", "with_quiet_nans"]
+__all__ = ["NARROW", "WIDE", "Carrier", "Panel", "carrier", "decode", "decode_integer", "with_quiet_nans"]
 
 
 @dataclass(frozen=True)
@@ -75,24 +75,35 @@ def decode_integer(codes: Value, format: Format) -> Value:
     return ((codes << shift) >> shift).to(F32)
 
 
-def unpack(
-    codes: Value,
-    format: Format,
-    value: ir.Type,
-    held: Carrier | None,
-    values: Value,
-    exponents: Value | None,
-    index: Value,
-) -> None:
-    """Decode codes of up to 32 bits (as i32) into the arrays of a panel."""
-    if format.is_integer:
-        decode_integer(codes, format).store(values, index)
-        return
-    number, exponent, zero, special = decode(codes, format)
-    number.to(value).store(values, index)
-    if held is not None and exponents is not None:
-        finite = zero.select(exponent.like(held.zero), exponent)
-        special.select(exponent.like(held.special), finite).to(held.exponent).store(exponents, index)
+@dataclass(frozen=True)
+class Panel:
+    """Decoded elements of an operand in memory: their values and, for group sums, their exponents."""
+
+    format: Format
+    held: Carrier | None
+    values: Value
+    exponent_memory: Value | None
+
+    @property
+    def exponents(self) -> Value:
+        """Memory of the exponents; only group sums have them."""
+        assert self.exponent_memory is not None
+        return self.exponent_memory
+
+    def put(self, codes: Value, index: Value) -> None:
+        """Decode codes (of the format's width, or i32 with the code in the low bits) to ``index`` and on."""
+        if self.format.bits == 64:
+            codes.bitcast(F64).store(self.values, index)
+            return
+        codes = codes.to(I32, signed=False)
+        if self.format.is_integer:
+            decode_integer(codes, self.format).store(self.values, index)
+            return
+        number, exponent, zero, special = decode(codes, self.format)
+        number.to(self.held.value if self.held else F32).store(self.values, index)
+        if self.held:
+            finite = zero.select(exponent.like(self.held.zero), exponent)
+            special.select(exponent.like(self.held.special), finite).to(self.held.exponent).store(self.exponents, index)
 
 
 def with_quiet_nans(codes: Value, format: Format) -> Value:

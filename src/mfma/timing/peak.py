@@ -73,8 +73,8 @@ class Peak:
 def peak(op: object, device: str | Device = "MI300X", clock_mhz: float | None = None) -> Peak:
     """Compute the peak throughput of an instruction on a device.
 
-    ``op`` is any of its names, or an object or record; ``device`` is a name of `mfma.timing.devices.DEVICES` in any case, or a record; ``clock_mhz`` the engine clock
-    in MHz, by default the device's peak clock.
+    ``op`` is any of its names, an object or a record; ``device`` a name of `mfma.timing.devices.DEVICES` in any
+    case, or a record; ``clock_mhz`` the engine clock in MHz, by default the device's peak clock.
 
     Raises `UnknownNameError` for an unknown device, `OptionError` for a device of another target than the
     instruction's and for a clock that is not a positive number.
@@ -85,9 +85,9 @@ def peak(op: object, device: str | Device = "MI300X", clock_mhz: float | None = 
     2048
     """
     found = find_device(device)
-    record = getattr(op, "record", op)
+    record = getattr(op, "record", op)  # the public object of an instruction wraps its record
     if not isinstance(record, MatrixOp):
-        record = catalogue.find(record, found.target)
+        record = catalogue.find(op, found.target)  # type: ignore[arg-type]  # refuses what is no string
     if record.target != found.target:
         raise OptionError(
             f"{record} is the instruction of {record.target}, but {found} is a {found.target}; "
