@@ -112,10 +112,10 @@ def cancellation(rng: np.random.Generator, op: MatrixOp, m: int, n: int, k: int)
 
 
 def edges(rng: np.random.Generator, op: MatrixOp, m: int, n: int, k: int) -> Operands:
-    """Any numbers with edge values among them: few, so that some outputs stay finite, or many."""
-    share = rng.choice([0.05, 0.5, 1.0])
+    """Any numbers with edge values among them: in A and B few, so that some outputs stay finite, or many."""
+    few = rng.choice([0.03, 0.5, 1.0])
     drawn = []
-    for codes, format in zip(wide(rng, op, m, n, k), (op.a, op.b, op.out), strict=True):
+    for codes, format, share in zip(wide(rng, op, m, n, k), (op.a, op.b, op.out), (few, few, 0.5), strict=True):
         values = np.array(EDGES[format.name], codes.dtype)
         drawn.append(np.where(rng.random(codes.shape) < share, rng.choice(values, codes.shape), codes))
     return drawn[0], drawn[1], drawn[2]

@@ -81,7 +81,7 @@ def compare(result: object, reference: object, format: str | Format) -> Comparis
         if distance > max_ulp:
             max_ulp, worst = distance, start + at
         errors.append(_sum(part.errors))
-        errors_ulp.append(_sum(part.errors / part.ulps))
+        errors_ulp.append(_sum(part.errors_ulp))
     return Comparison(
         outputs=x.size,
         differing=differing,
@@ -95,13 +95,13 @@ def compare(result: object, reference: object, format: str | Format) -> Comparis
 
 @dataclass(frozen=True)
 class _Block:
-    """A piece of both arrays: ``errors`` and ``ulps`` only where both outputs are finite, ``distances`` of all."""
+    """A piece of both arrays: ``distances`` of all outputs, and the errors of those where both are finite."""
 
     differing: int
     only_one_nan: int
     distances: NDArray[np.uint64]
     errors: NDArray[np.float64]
-    ulps: NDArray[np.float64]
+    errors_ulp: NDArray[np.float64]
 
     @classmethod
     def of(cls, x: NDArray[Any], y: NDArray[Any], format: Format) -> _Block:
@@ -110,12 +110,13 @@ class _Block:
         finite = np.isfinite(x_value) & np.isfinite(y_value)
         with np.errstate(over="ignore", under="ignore"):
             errors = (x_value[finite] - y_value[finite]).astype(np.float64)
+            errors_ulp = errors / _ulp(x_value[finite].astype(np.float64), format)
         return cls(
             differing=int(np.count_nonzero((x != y) & ~(x_nan & y_nan))),
             only_one_nan=int(np.count_nonzero(x_nan != y_nan)),
             distances=np.where(x_nan | y_nan, np.uint64(0), _distance(x, y, format)),
             errors=errors,
-            ulps=_ulp(x_value[finite].astype(np.float64), format),
+            errors_ulp=errors_ulp,
         )
 
     @property
@@ -133,13 +134,14 @@ def _distance(x: NDArray[Any], y: NDArray[Any], format: Format) -> NDArray[np.ui
 
 
 def _integer_place(codes: NDArray[Any], format: Format) -> NDArray[np.int64]:
-    return decode(codes, format)
+    places: NDArray[np.int64] = decode(codes, format)
+    return places
 
 
 def _float_place(codes: NDArray[Any], format: Format) -> NDArray[np.int64]:
     """Number of a float in the order of all floats of its format, counted from zero."""
     magnitude = (codes & codes.dtype.type((1 << (format.bits - 1)) - 1)).astype(np.int64)
-    return np.where(codes >> codes.dtype.type(format.bits - 1), -magnitude, magnitude)
+    return np.asarray(np.where(codes >> codes.dtype.type(format.bits - 1), -magnitude, magnitude))
 
 
 def _ulp(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
@@ -148,7 +150,7 @@ def _ulp(values: NDArray[np.float64], format: Format) -> NDArray[np.float64]:
         return np.ones_like(values)
     exponent = np.maximum(np.frexp(values)[1] - 1, format.min_exponent)
     exponent = np.where(values == 0, format.min_exponent, exponent)
-    return np.ldexp(1.0, exponent - format.significand)
+    return np.asarray(np.ldexp(1.0, exponent - format.significand))
 
 
 def _sum(numbers: NDArray[np.float64]) -> float:

@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from mfma.isa.accumulation import GroupSum
 from mfma.native.simd import F32, F64, I32, I64, Kernel, Value, vector
-from mfma.numerics.panels import WIDE, Carrier
+from mfma.numerics.panels import WIDE, Carrier, power_of_two
 
 __all__ = ["LANES", "Load", "Side", "add_group"]
 
@@ -171,7 +171,7 @@ def _add_narrow(rule: GroupSum, held: Carrier, sums: Sums, saturate: bool) -> Va
     # Both parts are exact in float32, so their fused sum is the one rounding.
     upper = (high & -256).to(F32)
     lower = ((high & 255) << extra | low).to(F32)
-    result = lower.fma(2.0**-extra, upper) * _power(e - rule.addend_bits, F32)
+    result = lower.fma(power_of_two(-extra), upper) * _power(e - rule.addend_bits, F32)
     if saturate:
         result = _saturated(result)
     result = (sums.e_dot < held.lowest).select(d + 0.0, result)
@@ -193,7 +193,7 @@ def _add_wide(rule: GroupSum, held: Carrier, sums: Sums, saturate: bool) -> Valu
     addend = (d.to(F64) * _power(rule.addend_bits - e, F64)).floor()
     if rule.far_addend is not None:
         addend = (sums.e_c <= e - rule.far_addend).select(addend.like(0.0), addend)
-    units = addend.fma(2.0 ** (rule.sum_bits - rule.addend_bits), products)
+    units = addend.fma(power_of_two(rule.sum_bits - rule.addend_bits), products)
     result = (_floor_significand(units, rule.total_bits) * _power(e - rule.sum_bits, F64)).to(F32)
     if saturate:
         result = _saturated(result)
@@ -218,13 +218,13 @@ def _decide_specials(a: Sequence[Value], b: Sequence[Value], d: Value, finite: V
     In float64 the products of all formats are exact, and IEEE addition of only the infinite ones, with an
     infinite or NaN c, is the rule. A product of 2**128 or more is infinite by itself.
     """
-    limit = 2.0**128
+    limit = power_of_two(128)
     wide = d.to(F64)
     total = wide.like(0.0)
     for x, y in zip(a, b, strict=True):
         product = x.to(F64) * y.to(F64)
         small = (product < limit) & (product > -limit)
-        total = total + small.select(product.like(0.0), product * 2.0**1000)
+        total = total + small.select(product.like(0.0), product * power_of_two(1000))
     total = total + ((wide < limit) & (wide > -limit)).select(wide.like(0.0), wide)
     result = total.to(F32)
     if saturate:

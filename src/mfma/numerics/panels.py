@@ -8,6 +8,7 @@ exponents far outside a format's range, so that one maximum over a group finds t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -16,7 +17,17 @@ from mfma.formats import Format, Specials
 from mfma.native.simd import F32, F64, I8, I16, I32, Value
 from mfma.numerics.nans import quiet_nan
 
-__all__ = ["NARROW", "WIDE", "Carrier", "Panel", "carrier", "decode", "decode_integer", "with_quiet_nans"]
+__all__ = [
+    "NARROW",
+    "WIDE",
+    "Carrier",
+    "Panel",
+    "carrier",
+    "decode",
+    "decode_integer",
+    "power_of_two",
+    "with_quiet_nans",
+]
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,11 @@ def carrier(*formats: Format) -> Carrier:
     return NARROW if all(f.exponent <= 5 for f in formats) else WIDE
 
 
+def power_of_two(exponent: int) -> float:
+    """Constant ``2**exponent``, exact in any rounding mode of the thread that writes the kernel, unlike ``**``."""
+    return math.ldexp(1.0, exponent)
+
+
 def decode(codes: Value, format: Format) -> tuple[Value, Value, Value, Value]:
     """Value (float32, exact), exponent (i32), and the masks "is zero" and "is infinite or NaN" of i32 codes.
 
@@ -56,7 +72,7 @@ def decode(codes: Value, format: Format) -> tuple[Value, Value, Value, Value]:
     magnitude = codes & (sign_bit - (1 << format.ignored))
     field = magnitude.shr(stored) if stored else magnitude
     sign = (codes.shr(format.bits - 1) & 1) << 31
-    scaled = ((magnitude << 23 - stored) | sign).bitcast(F32) * 2.0 ** (127 - format.bias)
+    scaled = ((magnitude << 23 - stored) | sign).bitcast(F32) * power_of_two(127 - format.bias)
     if format.specials is Specials.FNUZ:
         special = codes.equals(sign_bit)
         bits = special.select(codes.like(0x7FC00000), scaled.bitcast(I32))
