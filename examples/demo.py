@@ -9,10 +9,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from tabulate import tabulate
 
 import mfma
 from mfma.matrices.compare import compare
+from mfma.render import Table, text
 
 DATA = Path(__file__).parent / "data"
 
@@ -47,22 +47,22 @@ def main() -> None:
         error = np.abs(hardware.astype(np.float64) - exact).mean() * scale
         peak = mfma.peak(op)
         rows.append(
-            [
+            (
                 name,
                 op.mnemonic,
-                f"{to_exact.differing / to_exact.outputs:.1%}",
-                f"{error:.1e}",
-                f"{to_exact.bias * scale:+.1e}",
-                f"{to_fma.differing / to_fma.outputs:.1%}",
-                f"{peak.tflops:.0f} {peak.unit}",
-            ]
+                f"{to_exact.differing / to_exact.outputs:6.1%}",
+                f"{error:7.1e}",
+                f"{to_exact.bias * scale:+8.1e}",
+                f"{to_fma.differing / to_fma.outputs:6.1%}",
+                f"{peak.tflops:4.0f} {peak.unit}",
+            )
         )
-    headers = ["", "instruction", "not the exact\nproduct", "mean\n|error|", "bias", "FMA chain\nis wrong", "peak"]
-    print(tabulate(rows, headers, colalign=("left", "left", *["right"] * 5)))
+    print(text(Table(("", "instruction", "inexact", "mean error", "bias", "FMA wrong", "peak"), tuple(rows))))
     outputs, products = m * n, m * n * k * len(ARITHMETICS)
     print(
-        f"\n{outputs} outputs each. Error and bias are the hardware's, against the exact product of the same operands;"
-        f"\n'FMA chain is wrong': outputs in which a CPU's fused multiply-adds give other bits than the MI300X."
+        f"\nOf {outputs} outputs each. inexact: not the exact product of the same operands, rounded once; mean error and"
+        "\nbias: distance from it, without and with its sign; FMA wrong: a CPU's fused multiply-adds give other bits than"
+        "\nthe MI300X; peak: of this instruction on an MI300X."
         f"\n{3 * products / 1e6:.0f} million multiply-adds in {time.perf_counter() - started:.1f} s on this machine,"
         " compilation included.\n"
     )
@@ -78,7 +78,10 @@ def _explain(a: np.ndarray, b: np.ndarray) -> None:
     hardware, fma, exact = (r.view(np.uint32).astype(np.int64) for r in results)
     parted = (hardware != fma) & (hardware != exact) & (fma != exact)
     i, j = np.unravel_index(np.argmax(parted * np.abs(hardware - exact)), parted.shape)
-    print(f"Output ({i}, {j}) of the f16 product: its last group of k, where the three arithmetics part.\n")
+    k = a.shape[1]
+    print(
+        f"Output ({i}, {j}) of the f16 product parts in its last group, k {k - op.k} to {k - 1}, numbered from 0 here:\n"
+    )
     print(mfma.explain(op, a[i, tail], b[tail, j], c[i, j]))
 
 

@@ -18,6 +18,7 @@ from mfma.isa.evidence import Evidence
 from mfma.matrices.order import KOrder, steps
 from mfma.numerics import reference
 from mfma.numerics.trace import Trace
+from mfma.render import paragraph
 
 __all__ = ["Explanation", "explain"]
 
@@ -54,7 +55,8 @@ class Explanation:
 
     def __str__(self) -> str:
         arithmetic = self.evidence["arithmetic"]
-        return f"{self.trace}\n\nevidence: {arithmetic.level}: {arithmetic.source}"
+        sources = paragraph(f"evidence: {arithmetic.level}, by {arithmetic.source}")
+        return f"{self.trace}\n\n{sources}"
 
 
 def explain(
