@@ -85,7 +85,17 @@ def folder(tmp_path, monkeypatch):
     random = np.random.default_rng(7)
     np.save("A.npy", random.standard_normal((20, 40)).astype(np.float32))
     np.save("B.npy", random.standard_normal((40, 24)).astype(np.float32))
+    (tmp_path / "kernel.s").write_text(KERNEL)
     return tmp_path
+
+
+KERNEL = """\
+.Lloop:
+    v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]
+    v_mfma_f32_16x16x16_f16 v[8:11], v[4:5], v[6:7], v[8:11]
+    s_nop 7
+    v_add_f32_e32 v12, v0, v1
+"""
 
 
 # --- help -------------------------------------------------------------------------------------------------------------
@@ -579,7 +589,7 @@ def test_a_failure_keeps_the_old_file_and_leaves_nothing_behind(folder):
     Path("D.npy").write_bytes(b"old")
     refused("matmul", "A.npy", "A.npy", "--op", "f32_16x16x4f32", "-o", "D.npy")
     assert Path("D.npy").read_bytes() == b"old"
-    assert sorted(os.listdir()) == ["A.npy", "B.npy", "D.npy"]
+    assert sorted(os.listdir()) == ["A.npy", "B.npy", "D.npy", "kernel.s"]
 
 
 def test_the_result_may_replace_an_operand(folder):
@@ -694,7 +704,8 @@ ERRORS = [
     ("errata page-peak", "no erratum has the id 'page-peak'"),
     ("layout f32_32x32x8f16 Q", "has the matrices A, B, C, D, not 'Q'"),
     ("layout f32_32x32x8f16 A --cbsz 1", "takes cbsz 0 only, not 1"),
-    ("layout f32_32x32x8f16 A --format svg", "'svg' is not one of 'text'"),
+    ("layout f32_32x32x8f16 A --format png", "'png' is not one of 'text'"),
+    ("inputs f32_32x32x8f16 -i 32 -j 0", "i=32 is not one of them"),
     ("locate f32_32x32x8f16 A -i 5", "k is missing"),
     ("locate f32_32x32x8f16 A -i 5 -k 99", "k=99 is not one of them"),
     ("locate f32_32x32x8f16 A -i x -k 1", "'x' is not a valid integer"),
@@ -802,7 +813,7 @@ def test_a_full_disk_is_one_line(folder, monkeypatch):
     monkeypatch.setattr("numpy.lib.format.write_array", full)
     said = refused(*["matmul", "A.npy", "B.npy", "--op", "f32_16x16x4f32", "-o", "D.npy"])
     assert "cannot write D.npy: 3 requested and 0 written" in said
-    assert sorted(os.listdir()) == ["A.npy", "B.npy"]
+    assert sorted(os.listdir()) == ["A.npy", "B.npy", "kernel.s"]
 
 
 def test_errors_in_a_process(tmp_path):

@@ -17,13 +17,26 @@ SECTIONS = {
     "Instructions": {
         "list": "mfma.cli.lookup:list_",
         "show": "mfma.cli.lookup:show",
-        "peak": "mfma.cli.lookup:peak",
+        "choose": "mfma.cli.selection:choose",
+        "targets": "mfma.cli.selection:targets",
         "errata": "mfma.cli.lookup:errata",
     },
     "Placement in registers": {
         "layout": "mfma.cli.placement:layout",
         "locate": "mfma.cli.placement:locate",
         "element": "mfma.cli.placement:element",
+        "inputs": "mfma.cli.placement:inputs",
+        "where": "mfma.cli.questions:where",
+        "chain": "mfma.cli.questions:chain",
+    },
+    "Speed": {
+        "peak": "mfma.cli.lookup:peak",
+        "roofline": "mfma.cli.timing:roofline",
+        "timeline": "mfma.cli.timing:timeline",
+    },
+    "Assembly": {
+        "hazards": "mfma.cli.lint:hazards",
+        "lint": "mfma.cli.lint:lint",
     },
     "Arithmetic": {
         "matmul": "mfma.cli.matmul:matmul",

@@ -14,8 +14,9 @@ from mfma.isa.spec import MatrixOp, Operand
 if TYPE_CHECKING:
     from mfma.isa.signature import CType, Signature
     from mfma.timing.peak import Peak
+    from mfma.timing.throughput import Throughput
 
-__all__ = ["accumulation_words", "facts", "peak_facts", "summary"]
+__all__ = ["accumulation_words", "facts", "peak_facts", "summary", "throughput_facts"]
 
 MATRICES = ("A", "B", "C", "D")
 
@@ -87,6 +88,22 @@ def peak_facts(peak: Peak) -> dict[str, Any]:
         "per_cu_per_cycle": peak.per_cu_per_cycle,
         "formula": peak.formula,
         "source": peak.source,
+    }
+
+
+def throughput_facts(rate: Throughput) -> dict[str, Any]:
+    """Give a throughput as plain data."""
+    a, b, cd = rate.registers
+    return {
+        "op": rate.name,
+        "target": rate.target,
+        "operations": rate.operations,
+        "cycles": rate.cycles,
+        "passes": rate.passes,
+        "valu_coexecution_cycles": rate.coexecution,
+        "per_cu_per_cycle": rate.per_cu_per_cycle,
+        "vgprs": {"a": a, "b": b, "cd": cd},
+        "peaks": dict(rate.peaks),
     }
 
 

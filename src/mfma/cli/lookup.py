@@ -62,24 +62,37 @@ def show(op: MatrixOp, as_json: bool) -> None:
 
 @click.command(
     cls=Command,
-    examples=("mfma peak f32_32x32x8f16", "mfma peak f32_32x32x8f16 --device MI300A --clock 1900", "mfma peak"),
+    examples=(
+        "mfma peak f32_32x32x8f16",
+        "mfma peak f32_32x32x8f16 --device MI300A --clock 1900",
+        "mfma peak",
+        "mfma peak --device MI300A",
+    ),
 )
 @click.argument("name", metavar="[OP]", required=False)
-@click.option("--device", default="MI300X", show_default=True, help="MI300X, MI300A or MI325X.")
+@click.option("--device", help="MI300X, MI300A or MI325X; MI300X by default.")
 @click.option("--clock", type=float, metavar="MHZ", help="Engine clock; by default the device's peak clock.")
 @click.option("--sparse", is_flag=True, help="OP is a sparse instruction (v_smfmac).")
 @as_json
-def peak(name: str | None, device: str, clock: float | None, sparse: bool, as_json: bool) -> None:
+def peak(name: str | None, device: str | None, clock: float | None, sparse: bool, as_json: bool) -> None:
     """Compute peak throughput, with its formula.
 
-    Without OP it is a table of all instructions. The formula counts every matrix core of the device.
+    Without OP it is a table of all instructions, with one column for every device or, given --device, for that one.
+    The formula counts every matrix core of the device.
     """
     from mfma.cli.facts import peak_facts
     from mfma.isa import catalogue
     from mfma.timing.devices import device as find_device
     from mfma.timing.peak import peak as peak_of
 
-    gpu = find_device(device)
+    if name is None and device is None and clock is None:
+        from mfma.cli.facts import throughput_facts
+        from mfma.timing.throughput import table, throughputs
+
+        rates = throughputs(sparse=sparse)
+        click.echo(json([throughput_facts(rate) for rate in rates]) if as_json else text(table(rates), 130))
+        return
+    gpu = find_device(device or "MI300X")
     if name is not None:
         one = peak_of(catalogue.find(name, gpu.target, sparse=sparse), gpu, clock)
         pairs = [

@@ -1,20 +1,31 @@
-"""Where elements sit: ``layout``, ``locate``, ``element``."""
+"""Where elements sit: ``layout``, ``locate``, ``element``, ``inputs``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from mfma.cli.options import as_json, instruction, modifiers
 from mfma.cli.shell import Command
-from mfma.render import WRITERS, json
+from mfma.render import WRITERS, Table, json
 
 if TYPE_CHECKING:
     from mfma.isa.spec import MatrixOp
     from mfma.layout import Layout
 
-__all__ = ["element", "layout", "locate"]
+__all__ = ["element", "inputs", "layout", "locate"]
+
+
+FORM = click.option(
+    "--format",
+    "form",
+    type=click.Choice([*WRITERS, "json", "svg"]),
+    default="text",
+    show_default=True,
+    help="Form of the answer.",
+)
+OUTPUT = click.option("-o", "--output", type=click.File("w", encoding="utf-8"), default="-", help="File to write.")
 
 
 def _placed(op: MatrixOp, matrix: str, cbsz: int, abid: int, blgp: int) -> Layout:
@@ -29,6 +40,7 @@ def _placed(op: MatrixOp, matrix: str, cbsz: int, abid: int, blgp: int) -> Layou
         "mfma layout f32_32x32x8f16 D",
         "mfma layout f32_16x16x16f16 A --by registers",
         "mfma layout f32_4x4x4f16 A --cbsz 2 --abid 1 --format csv",
+        "mfma layout f64_16x16x4f64 D --format svg",
     ),
 )
 @instruction(sparse=True)
@@ -41,11 +53,10 @@ def _placed(op: MatrixOp, matrix: str, cbsz: int, abid: int, blgp: int) -> Layou
     show_default=True,
     help="Rows and columns of the matrix, or lanes and registers.",
 )
-@click.option(
-    "--format", type=click.Choice([*WRITERS, "json"]), default="text", show_default=True, help="Form of the table."
-)
+@FORM
+@OUTPUT
 @as_json
-def layout(op: MatrixOp, matrix: str, by: str, format: str, as_json: bool, **fields: int) -> None:
+def layout(op: MatrixOp, matrix: str, by: str, form: str, output: TextIO, as_json: bool, **fields: int) -> None:
     """Draw where every element of a matrix sits.
 
     MATRIX is A, B, C or D (or K, the index of a sparse instruction). v1{37}.[15:0] is bits 15:0 of the operand's
@@ -54,10 +65,47 @@ def layout(op: MatrixOp, matrix: str, by: str, format: str, as_json: bool, **fie
     from mfma.cli import grids
 
     placed = _placed(op, matrix, **fields)
-    if as_json or format == "json":
-        click.echo(json(grids.SLOTS[by](placed)))
+    if as_json or form == "json":
+        click.echo(json(grids.SLOTS[by](placed)), output)
+    elif form == "svg":
+        from mfma.layout.picture import picture
+
+        click.echo(picture(placed), output, nl=False)
     else:
-        click.echo(WRITERS[format](grids.TABLES[by](placed)))
+        click.echo(WRITERS[form](grids.TABLES[by](placed)), output)
+
+
+@click.command(
+    cls=Command,
+    examples=("mfma inputs f32_16x16x16f16 -i 6 -j 9", "mfma inputs f32_4x4x1f32 -i 2 -j 1 --block 5 --cbsz 2"),
+)
+@instruction()
+@click.option("-i", type=int, required=True, metavar="ROW", help="Row of D.")
+@click.option("-j", type=int, required=True, metavar="COLUMN", help="Column of D.")
+@click.option("--block", type=int, default=0, metavar="N", help="Block.  [default: 0]")
+@modifiers
+@FORM
+@OUTPUT
+@as_json
+def inputs(op: MatrixOp, i: int, j: int, block: int, form: str, output: TextIO, as_json: bool, **fields: int) -> None:
+    """Show which inputs make one element of D.
+
+    The row of A and the column of B that are multiplied, k by k, and C.
+    """
+    from mfma.layout import inputs as views
+
+    if form == "svg" and not as_json:
+        click.echo(views.inputs_picture(op, i=i, j=j, block=block, **fields), output, nl=False)
+        return
+    found = views.inputs(op, i=i, j=j, block=block, **fields)
+    if as_json or form == "json":
+        slots = {"d": str(found.d), "c": str(found.c), "a": [*map(str, found.a)], "b": [*map(str, found.b)]}
+        click.echo(json(slots), output)
+        return
+    pairs = zip(found.a, found.b, strict=True)
+    products = tuple((f"A[{i}][{k}]*B[{k}][{j}]", str(a), str(b)) for k, (a, b) in enumerate(pairs))
+    both = f"D[{i}][{j}] and C[{i}][{j}]"
+    click.echo(WRITERS[form](Table((both, str(found.d), ""), products)), output)
 
 
 @click.command(

@@ -43,7 +43,7 @@ TIMELINE = ("cycles", "result_cycles", "matrix_cycles", "utilisation", "operatio
 def roofline(
     m: int, n: int, k: int, name: str, device: str, clock: float | None, batch: int, read_c: bool, as_json: bool
 ) -> None:
-    """Say whether a matrix product is bound by compute or by memory.
+    """Say whether compute or memory bounds a product.
 
     Counts the instructions with padding, the bytes in the formats of the instruction, and the least time of the matrix
     cores and of the memory.
@@ -84,9 +84,9 @@ def _lines(context: click.Context, option: click.Parameter, value: str | None) -
 @click.command(
     cls=Command,
     examples=(
-        "mfma timeline kernel.s --lines 120-188",
-        "mfma timeline - --iterations 2 --format svg -o loop.svg",
-        "clang-22 -x hip --offload-arch=gfx942 ... -S -o - | mfma timeline - --json",
+        "mfma timeline kernel.s",
+        "mfma timeline kernel.s --lines 2-3 --iterations 2 --format svg",
+        "mfma timeline kernel.s --json",
     ),
 )
 @click.argument("file", type=click.File(encoding="utf-8", errors="replace"), metavar="FILE.s|-")
@@ -98,7 +98,7 @@ def _lines(context: click.Context, option: click.Parameter, value: str | None) -
 def timeline(
     file: Any, lines: tuple[int, int | None], iterations: int, format_: str, output: Any, as_json: bool
 ) -> None:
-    """Draw how gfx942 assembly issues on one SIMD, cycle by cycle.
+    """Draw how assembly issues on one SIMD, cycle by cycle.
 
     Shows when the matrix core is busy, when results can be read, which VALU instructions run beside it and which wait
     states are missing. Branches are not followed. What the model takes for granted stands below, with its sources.

@@ -50,6 +50,12 @@ class Layout:
     def __repr__(self) -> str:
         return f"mfma.op({self.op.name!r}).layout({', '.join([repr(self.matrix), *self._modifiers])})"
 
+    def _repr_svg_(self) -> str:
+        """Draw the operand where a notebook shows it."""
+        from mfma.layout.picture import picture
+
+        return picture(self)
+
     @property
     def _modifiers(self) -> list[str]:
         given = {"cbsz": self.cbsz, "abid": self.abid, "blgp": self.blgp}
