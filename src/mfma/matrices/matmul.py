@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from mfma.numerics.fast import multiply
 from mfma.numerics.reference import MODELS
 
 __all__ = ["matmul"]
+
+PARTIAL_BYTES = 1 << 24
+"""Largest block of partial sums of a split."""
 
 
 def matmul(
@@ -95,21 +99,53 @@ def matmul(
     parts = _parts(record, x.shape[-1], k_order, split_k)
     if model == "exact":
         parts = [np.concatenate(parts)]
-    total = np.zeros(shape, arrays.code_dtype(record.out))
-    if z is not None and len(parts) == 1:
-        total[...] = z
-    for number, order in enumerate(parts):
-        part = np.zeros_like(total) if number else total
-        multiply(record, x, y, part, model=model, order=order, fp16_ovfl=fp16_ovfl, threads=threads, progress=progress)
-        if number:
-            add_to(total, part, record.out)
-    if z is not None and len(parts) > 1:
-        add_to(total, np.ascontiguousarray(np.broadcast_to(z, shape)), record.out)
+    # A split needs C until the end, when its place would hold partial sums.
+    kept = (x, y) if z is None or len(parts) == 1 else (x, y, z)
+    total = _accumulators(target, shape, record, kept)
+    total[...] = 0 if z is None or len(parts) > 1 else z
+    for block, lines in _blocks(total, split=len(parts) > 1):
+        rows = x[..., lines, :]
+        for number, order in enumerate(parts):
+            part = np.zeros_like(block) if number else block
+            multiply(
+                record, rows, y, part, model=model, order=order, fp16_ovfl=fp16_ovfl, threads=threads, progress=progress
+            )
+            if number:
+                add_to(block, part, record.out)
+        if z is not None and len(parts) > 1:
+            c_rows = np.broadcast_to(z, shape)[..., lines, :]
+            add_to(block, np.ascontiguousarray(c_rows), record.out)
+        if block.base is None:  # a copy of rows that do not lie together
+            total[..., lines, :] = block
     result = arrays.view(total, record.out)
     if target is None:
         return result
-    target[...] = result
+    if not np.may_share_memory(target, result):
+        target[...] = result
     return out  # type: ignore[no-any-return]
+
+
+def _accumulators(
+    target: NDArray[Any] | None, shape: tuple[int, ...], op: MatrixOp, kept: tuple[NDArray[Any], ...]
+) -> NDArray[Any]:
+    """Memory of the result: the target itself unless that would overwrite what is still read."""
+    dtype = arrays.code_dtype(op.out)
+    if target is not None and target.flags.c_contiguous:
+        codes = target.view(dtype)
+        if not any(np.may_share_memory(codes, operand) for operand in kept):
+            return codes
+    return np.empty(shape, dtype)
+
+
+def _blocks(total: NDArray[Any], split: bool) -> Iterator[tuple[NDArray[Any], slice]]:
+    """The result in blocks of rows: in one, or so that a partial sum of a block takes little memory."""
+    if not split or total.nbytes <= PARTIAL_BYTES:
+        yield total, slice(None)
+        return
+    lines = max(PARTIAL_BYTES // (total.nbytes // total.shape[-2]), 1)
+    for first in range(0, total.shape[-2], lines):
+        part = slice(first, first + lines)
+        yield np.array(total[..., part, :], order="C"), part
 
 
 def _result_shape(a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...] | None) -> tuple[int, ...]:

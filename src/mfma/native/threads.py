@@ -37,7 +37,7 @@ def run(pieces: Sequence[Callable[[], object]], threads: int, progress: Progress
         if progress:
             progress(done, len(pieces))
 
-    if threads == 1 or len(pieces) == 1:
+    if threads == 1 or len(pieces) < 2:
         for piece in pieces:
             work(piece)
         return
