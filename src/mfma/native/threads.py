@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 from mfma.errors import OptionError
 
@@ -18,33 +19,47 @@ def thread_count(threads: int | None) -> int:
     """Number of threads to use: the processors this process may run on, if None."""
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+    try:
+        count = 0 if isinstance(threads, bool) else operator.index(threads)
+    except TypeError:
+        count = 0
+    if count < 1:
         raise OptionError(f"threads is {threads!r}: give a whole number of at least 1, or None for all processors.")
-    return threads
+    return count
 
 
 def run(pieces: Sequence[Callable[[], object]], threads: int, progress: Progress | None = None) -> None:
     """Run all pieces; an exception (Ctrl-C among them) stops those that have not begun, then passes on."""
+    # Not an executor: a Ctrl-C that arrives while it is being fed can leave one of its locks held for ever.
+    waiting = iter(pieces)
     done = 0
     stopped = False
+    failure: BaseException | None = None
 
-    def work(piece: Callable[[], object]) -> None:
-        nonlocal done
-        if stopped:
-            return
-        piece()
-        done += 1  # an approximate count is enough for a progress bar
-        if progress:
-            progress(done, len(pieces))
-
-    if threads == 1 or len(pieces) < 2:
-        for piece in pieces:
-            work(piece)
-        return
-    with ThreadPoolExecutor(min(threads, len(pieces))) as pool:
+    def work() -> None:
+        nonlocal done, stopped, failure
         try:
-            finished, _ = wait([pool.submit(work, piece) for piece in pieces], return_when=FIRST_EXCEPTION)
-            for future in finished:
-                future.result()
-        finally:
-            stopped = True
+            for piece in waiting:
+                if stopped:
+                    return
+                piece()
+                done += 1  # an approximate count is enough for a progress bar
+                if progress:
+                    progress(done, len(pieces))
+        except BaseException as error:
+            failure, stopped = error, True
+
+    workers = [threading.Thread(target=work) for _ in range(min(threads, len(pieces)) - 1)]
+    try:
+        for worker in workers:
+            worker.start()
+        work()
+        for worker in workers:
+            worker.join()
+    finally:
+        stopped = True
+        for worker in workers:
+            if worker.is_alive():
+                worker.join()
+    if failure is not None:
+        raise failure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from mfma.formats import Format
@@ -31,11 +32,16 @@ def explain(trace: Trace) -> str:
     return "\n".join(
         [
             f"{trace.op.name} on {trace.op.target}: one output, model {trace.model!r}, c = {_show(trace.c, out)}",
-            *(line for step in trace.steps for line in ("", *_step(step, trace))),
+            *(line for step in trace.steps for text in ("", *_step(step, trace)) for line in _wrapped(text)),
             "",
             *_columns([("result of", "code", "value", ""), *results]),
         ]
     )
+
+
+def _wrapped(line: str) -> list[str]:
+    """Break a sentence that lists too many k; tables are never that wide."""
+    return textwrap.wrap(line, 120, subsequent_indent="    ") if len(line) > 120 else [line]
 
 
 def _step(step: Step, trace: Trace) -> Iterable[str]:

@@ -47,6 +47,7 @@ def multiply(
     """
     m, n = d.shape[-2:]
     ks = a.shape[-1]
+    threads = thread_count(threads)
     order = np.arange(ks, dtype=np.int64) if order is None else np.ascontiguousarray(order, np.int64)
     if model == "hardware" and len(order) % op.k:
         order = np.concatenate([order, np.full(-len(order) % op.k, -1, np.int64)])
@@ -81,7 +82,7 @@ def multiply(
                 )
 
             pieces.append(piece)
-    run(pieces, thread_count(threads), progress)
+    run(pieces, threads, progress)
 
 
 def _clamp_once(op: MatrixOp, a: Codes, b: Codes, d: Codes, order: NDArray[np.int64], threads: int | None) -> None:
