@@ -77,10 +77,16 @@ def _step(step: Step, trace: Trace) -> Iterable[str]:
                 yield f"  a single product of 2^{trace.op.out.max_exponent + 1} or more counts as infinite"
 
 
+def _parity_word(step: GroupStep) -> str:
+    """What is even or odd: k itself, or if k are consumed in another order, the place in the group."""
+    ks = [t.k for t in step.terms]
+    return "k" if all(k % 2 == place % 2 for place, k in enumerate(ks)) else "places"
+
+
 def _group(step: GroupStep, trace: Trace) -> Iterable[str]:
     rule, out = step.rule, trace.op.out
     for part in step.parts:
-        yield from _sub_sum(part, rule.product_bits, trace)
+        yield from _sub_sum(part, rule.product_bits, trace, _parity_word(step))
     live = {t.k for part in step.parts for t in part.terms}
     if zeros := [t.k for t in step.terms if t.k not in live]:
         yield f"  k {_ranges(zeros)}: the product is zero and has no exponent"
@@ -101,8 +107,8 @@ def _group(step: GroupStep, trace: Trace) -> Iterable[str]:
     yield from _columns(_ending(step.rounding, out)[1:])
 
 
-def _sub_sum(part: SubSum, bits: int, trace: Trace) -> Iterable[str]:
-    which = "" if part.parity == "all" else f"{part.parity} k: "
+def _sub_sum(part: SubSum, bits: int, trace: Trace, counted: str) -> Iterable[str]:
+    which = "" if part.parity == "all" else f"{part.parity} {counted}: "
     position = part.exponent - bits
     yield f"  {which}largest exponent {part.exponent}, so products are cut toward zero below 2^{position}"
     head, *rows = _products(part.terms, trace)
