@@ -28,6 +28,7 @@ SECTIONS = {
         "inputs": "mfma.cli.placement:inputs",
         "where": "mfma.cli.questions:where",
         "chain": "mfma.cli.questions:chain",
+        "explore": "mfma.cli.explore:explore",
     },
     "Speed": {
         "peak": "mfma.cli.lookup:peak",
@@ -37,6 +38,10 @@ SECTIONS = {
     "Assembly": {
         "hazards": "mfma.cli.lint:hazards",
         "lint": "mfma.cli.lint:lint",
+    },
+    "Kernels": {
+        "gemm": "mfma.cli.gemm:gemm",
+        "tune": "mfma.cli.gemm:tune",
     },
     "Arithmetic": {
         "matmul": "mfma.cli.matmul:matmul",
