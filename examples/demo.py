@@ -16,19 +16,20 @@ from mfma.render import Table, text
 
 DATA = Path(__file__).parent / "data"
 
+
+def _quantize_i8(x: np.ndarray) -> tuple[np.ndarray, float]:
+    scale = float(np.abs(x).max()) / 127
+    return mfma.encode(x.astype(np.float64) / scale, "i8", overflow="saturate"), scale
+
+
 #           what      instruction            rounding of both operands to its formats: (array, scale)
 ARITHMETICS = {
     "f16": ("f32_32x32x8f16", lambda x: (mfma.encode(x, "f16"), 1.0)),
     "bf16": ("f32_32x32x8bf16_1k", lambda x: (mfma.encode(x, "bf16"), 1.0)),
     "xf32": ("f32_16x16x8_xf32", lambda x: (x, 1.0)),
     "fp8": ("f32_16x16x32_fp8_fp8", lambda x: mfma.fp8.quantize(x, "fp8")),
-    "i8": ("i32_16x16x32_i8", lambda x: _quantize_i8(x)),
+    "i8": ("i32_16x16x32_i8", _quantize_i8),
 }
-
-
-def _quantize_i8(x):
-    scale = float(np.abs(x).max()) / 127
-    return mfma.encode(x.astype(np.float64) / scale, "i8", overflow="saturate"), scale
 
 
 def main() -> None:
@@ -60,9 +61,9 @@ def main() -> None:
     print(text(Table(("", "instruction", "inexact", "mean error", "bias", "FMA wrong", "peak"), tuple(rows))))
     outputs, products = m * n, m * n * k * len(ARITHMETICS)
     print(
-        f"\nOf {outputs} outputs each. inexact: not the exact product of the same operands, rounded once; mean error and"
-        "\nbias: distance from it, without and with its sign; FMA wrong: a CPU's fused multiply-adds give other bits than"
-        "\nthe MI300X; peak: of this instruction on an MI300X."
+        f"\nOf {outputs} outputs each. inexact: not the exact product of the same operands, rounded once; mean error"
+        "\nand bias: distance from it, without and with its sign; FMA wrong: a CPU's fused multiply-adds give"
+        "\nother bits than the MI300X; peak: of this instruction on an MI300X."
         f"\n{3 * products / 1e6:.0f} million multiply-adds in {time.perf_counter() - started:.1f} s on this machine,"
         " compilation included.\n"
     )
@@ -79,9 +80,7 @@ def _explain(a: np.ndarray, b: np.ndarray) -> None:
     parted = (hardware != fma) & (hardware != exact) & (fma != exact)
     i, j = np.unravel_index(np.argmax(parted * np.abs(hardware - exact)), parted.shape)
     k = a.shape[1]
-    print(
-        f"Output ({i}, {j}) of the f16 product parts in its last group, k {k - op.k} to {k - 1}, numbered from 0 here:\n"
-    )
+    print(f"Output ({i}, {j}) of the f16 product parts in its last group, k {k - op.k} to {k - 1}, here from 0:\n")
     print(mfma.explain(op, a[i, tail], b[tail, j], c[i, j]))
 
 

@@ -122,13 +122,15 @@ def edges(rng: np.random.Generator, op: MatrixOp, m: int, n: int, k: int) -> Ope
 
 
 def sparse(rng: np.random.Generator, op: MatrixOp, m: int, n: int, k: int) -> Operands:
-    """Mostly zeros, of both signs where the format has them."""
+    """Mostly zeros, of both signs where the format has them: groups of nothing beside groups with a special."""
     drawn = []
     for codes, format in zip(wide(rng, op, m, n, k), (op.a, op.b, op.out), strict=True):
         zeros = np.zeros_like(codes)
         if format.has_infinity:
             zeros = negative(zeros, format) * rng.integers(0, 2, codes.shape).astype(codes.dtype)
-        drawn.append(np.where(rng.random(codes.shape) < 0.7, zeros, codes))
+        values = np.array(EDGES[format.name], codes.dtype)
+        some = np.where(rng.random(codes.shape) < 0.05, rng.choice(values, codes.shape), codes)
+        drawn.append(np.where(rng.random(codes.shape) < 0.7, zeros, some))
     return drawn[0], drawn[1], drawn[2]
 
 

@@ -433,7 +433,7 @@ def test_ctrl_c_stops_the_pieces_that_have_not_begun(threads: int) -> None:
     """A real signal to another process, which must end soon and by KeyboardInterrupt."""
     code = (
         "import sys, time; from mfma.native.threads import run\n"
-        "pieces = [lambda: (print('.', flush=True), time.sleep(0.05))] * 400\n"
+        "pieces = [lambda: (sys.stdout.write('.\\n'), sys.stdout.flush(), time.sleep(0.05))] * 400\n"
         "try:\n"
         "    run(pieces, int(sys.argv[1]))\n"
         "except KeyboardInterrupt:\n"

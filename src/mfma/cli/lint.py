@@ -131,8 +131,8 @@ def lint(file: IO[bytes], as_json: bool) -> None:
 
     And matrix instructions that are wrong in themselves: misaligned tuples, illegal modifiers. FILE is assembly text,
     - standard input: what clang -S or Triton writes, what llvm-objdump -d --symbolize-operands prints, or the string of
-    an inline assembly statement. Every path through branches and loops is followed. The exit code is 1 if anything is found;
-    notes, which say what could not be known, do not count.
+    an inline assembly statement. Every path through branches and loops is followed. The exit code is 1 if anything is
+    found; notes, which say what could not be known, do not count.
     """
     from mfma.asm import lint as check
 
