@@ -28,7 +28,9 @@ def python(code: str, *options: str) -> str:
 
 # --- the package ----------------------------------------------------------------------------------------------
 
-PUBLIC = {"op", "ops", "matmul", "explain", "peak", "encode", "errata", "fp8", "builtins", "Op"}
+PUBLIC = {"op", "ops", "matmul", "explain", "peak", "encode", "errata", "fp8", "builtins", "Op"} | {
+    *("chain", "choose", "compare", "contents", "gemm", "lint", "roofline", "throughput", "timeline", "where"),
+}
 ERRORS = {
     "MfmaError": Exception,
     "UnknownNameError": LookupError,

@@ -21,13 +21,21 @@ from mfma.errors import (
 )
 
 if TYPE_CHECKING:
-    from mfma import builtins, fp8
+    from mfma import builtins, fp8, gemm
+    from mfma.asm import lint
     from mfma.builtins.op import Op, op, ops
     from mfma.formats.codec import encode
+    from mfma.isa.choice import choose
     from mfma.isa.errata import errata
+    from mfma.layout.chaining import chain
+    from mfma.layout.queries import contents, where
+    from mfma.matrices.compare import compare
     from mfma.matrices.explain import explain
     from mfma.matrices.matmul import matmul
     from mfma.timing.peak import peak
+    from mfma.timing.roofline import roofline
+    from mfma.timing.throughput import throughput
+    from mfma.timing.timeline import timeline
 
 __version__ = "0.1.0"
 
@@ -41,14 +49,24 @@ __all__ = [
     "OptionError",
     "UnknownNameError",
     "builtins",
+    "chain",
+    "choose",
+    "compare",
+    "contents",
     "encode",
     "errata",
     "explain",
     "fp8",
+    "gemm",
+    "lint",
     "matmul",
     "op",
     "ops",
     "peak",
+    "roofline",
+    "throughput",
+    "timeline",
+    "where",
 ]
 
 # Look-ups must start fast, so NumPy, einops and llvmlite are imported when a name that needs them is first used.
@@ -56,13 +74,22 @@ _HOMES = {
     "Op": "mfma.builtins.op",
     "op": "mfma.builtins.op",
     "ops": "mfma.builtins.op",
+    "chain": "mfma.layout.chaining",
+    "choose": "mfma.isa.choice",
+    "compare": "mfma.matrices.compare",
+    "contents": "mfma.layout.queries",
     "encode": "mfma.formats.codec",
     "errata": "mfma.isa.errata",
     "explain": "mfma.matrices.explain",
+    "lint": "mfma.asm",
     "matmul": "mfma.matrices.matmul",
     "peak": "mfma.timing.peak",
+    "roofline": "mfma.timing.roofline",
+    "throughput": "mfma.timing.throughput",
+    "timeline": "mfma.timing.timeline",
+    "where": "mfma.layout.queries",
 }
-_MODULES = ("builtins", "fp8")
+_MODULES = ("builtins", "fp8", "gemm")
 
 
 def __getattr__(name: str) -> Any:
