@@ -42,6 +42,7 @@ SECTIONS = {
     "Kernels": {
         "gemm": "mfma.cli.gemm:gemm",
         "tune": "mfma.cli.gemm:tune",
+        "hip": "mfma.cli.hip:hip",
     },
     "Arithmetic": {
         "matmul": "mfma.cli.matmul:matmul",
