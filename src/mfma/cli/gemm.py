@@ -28,7 +28,7 @@ BUFFERS = ("single", "double", "direct")
 ROUNDINGS = ("rne", "truncate")
 
 
-def _sizes(count: int) -> Callable[[click.Context, click.Parameter, str | None], tuple[int, ...] | None]:
+def sizes(count: int) -> Callable[[click.Context, click.Parameter, str | None], tuple[int, ...] | None]:
     """Parse whole numbers that are separated by x, such as 128x128x32."""
 
     def parse(_context: click.Context, _parameter: click.Parameter, value: str | None) -> tuple[int, ...] | None:
@@ -92,10 +92,10 @@ def _memory(command: Function) -> Function:
 @click.argument("a", metavar="[A.npy", required=False)
 @click.argument("b", metavar="B.npy]", required=False)
 @click.option("--op", "name", metavar="OP", help="The matrix instruction.")
-@click.option("--scalar", metavar="MxN", callback=_sizes(2), help="No instruction: MxN outputs a thread, by v_fma_f32.")
+@click.option("--scalar", metavar="MxN", callback=sizes(2), help="No instruction: MxN outputs a thread, by v_fma_f32.")
 @target
-@click.option("--tile", required=True, metavar="MxNxK", callback=_sizes(3), help="Block of a work-group, strip of K.")
-@click.option("--waves", default="1x1", show_default=True, metavar="MxN", callback=_sizes(2), help="Waves of a block.")
+@click.option("--tile", required=True, metavar="MxNxK", callback=sizes(3), help="Block of a work-group, strip of K.")
+@click.option("--waves", default="1x1", show_default=True, metavar="MxN", callback=sizes(2), help="Waves of a block.")
 @click.option("--placement", default="m", show_default=True, help="Blocks of the instruction: m, n, batch or k.")
 @click.option("--buffers", type=click.Choice(BUFFERS), default="single", show_default=True, help="The tile policy.")
 @click.option("--padding", type=int, default=0, metavar="N", help="Unused elements at the end of a row in LDS.")
@@ -132,7 +132,7 @@ def gemm(
         raise click.UsageError("-o and --c go with A.npy and B.npy.")
     order(kwidth, k_order)  # refuses both
 
-    kernel = _kernel(memory, kwidth, **policies)
+    kernel = kernel_of(memory, kwidth, **policies)
     options = {**_factors(kernel, alpha, beta), "k_order": k_order, "split_k": split_k}
     operands: list[Any] = []
     if a is not None and b is not None:
@@ -163,7 +163,7 @@ def gemm(
         click.echo(f"verified: simulated lane by lane, all {result.size} results have equal bits")
 
 
-def _kernel(
+def kernel_of(
     memory: Memory, kwidth: int | None, name: str | None, scalar: tuple[int, int] | None, target: str,
     tile: tuple[int, int, int], waves: tuple[int, int], placement: str, buffers: str, padding: int, swizzle: int,
 ) -> Gemm:  # fmt: skip
