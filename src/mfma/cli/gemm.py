@@ -145,8 +145,8 @@ def gemm(
     if result is not None:
         *lead, m, n = result.shape
         k, batch = operands[0].shape[-1], math.prod(lead)
-    sizes = m or 0, n or 0, k or 0
-    report = kernel.report(*sizes, device, batch=batch, split_k=split_k, read_c=c is not None, clock_mhz=clock)
+    extents = m or 0, n or 0, k or 0
+    report = kernel.report(*extents, device, batch=batch, split_k=split_k, read_c=c is not None, clock_mhz=clock)
     if svg:
         from mfma.cli.files import replacing
 
