@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mfma.builtins.entry import NativeEntry, native_entry
-from mfma.builtins.operands import from_registers, lane_shape, output, to_registers
+from mfma.builtins.operands import from_words, lane_shape, output, to_words
 from mfma.errors import OperandShapeError
 from mfma.formats import Format, arrays
 from mfma.isa import catalogue
@@ -26,7 +26,7 @@ from mfma.numerics.fast import multiply
 
 __all__ = ["Op", "op", "ops"]
 
-WAVES_PER_PIECE = 128
+WAVES_PER_PIECE = 64
 
 
 class Op:
@@ -81,20 +81,18 @@ class Op:
         >>> op(a, b, np.zeros((64, 16), np.float32))[0, :4]
         array([8., 8., 8., 8.], dtype=float32)
         """
-        record = self.record
+        record, registers = self.record, self._operands
         check_modifiers(record, cbsz, abid, blgp)
-        registers = self._operands
-        x, y, z = (
-            to_registers(array, operand, what)
-            for array, operand, what in ((a, registers.a, "A"), (b, registers.b, "B"), (c, registers.cd, "C"))
-        )
+        x = to_words(a, registers.a, "A")
+        y = to_words(b, registers.b, "B")
+        z = to_words(c, registers.cd, "C")
         waves = _common(x.shape[:-2], y.shape[:-2], z.shape[:-2])
         target = output(out, (*waves, *lane_shape(registers.cd)), record.out)
-        d = np.empty((*waves, registers.cd.vgprs, WAVE), np.uint32)
+        d = np.empty((*waves, WAVE, registers.cd.vgprs), np.uint32)
         if d.size:
-            given = [_per_wave(v, waves) for v in (x, y, z)]
-            _run(native_entry(record, fp16_ovfl), [d, *given], (cbsz, abid, blgp))
-        result = from_registers(d, registers.cd)
+            given = [_per_wave(v, waves) for v in (d, x, y, z)]
+            _run(native_entry(record, fp16_ovfl), given, (cbsz, abid, blgp))
+        result = from_words(d, registers.cd)
         if target is None:
             return result
         target[...] = result
@@ -281,36 +279,51 @@ def _face(record: MatrixOp) -> Op:
     return Op(record)
 
 
-def _common(*leads: tuple[int, ...]) -> tuple[int, ...]:
+def _common(a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...]) -> tuple[int, ...]:
     """Leading axes of the result."""
+    if a == b == c:
+        return a
     try:
-        return np.broadcast_shapes(*leads)
+        return np.broadcast_shapes(a, b, c)
     except ValueError:
-        a, b, c = leads
         raise OperandShapeError(
             f"the leading axes of A {a}, B {b} and C {c} do not broadcast to one number of waves."
         ) from None
 
 
-def _per_wave(registers: NDArray[np.uint32], waves: tuple[int, ...]) -> NDArray[np.uint32]:
-    """Registers of every wave, without a copy where all waves share them or none does."""
-    if registers.shape[:-2] == waves or registers.size == registers.shape[-1] * registers.shape[-2]:
-        return registers
-    return np.ascontiguousarray(np.broadcast_to(registers, waves + registers.shape[-2:]))
+def _per_wave(words: NDArray[np.uint32], waves: tuple[int, ...]) -> NDArray[np.uint32]:
+    """Words of every wave (waves, 64, vgprs), without a copy where all waves share them or none does."""
+    one = words.shape[-2:]
+    if words.shape[:-2] != waves and words.size > one[0] * one[1]:
+        words = np.broadcast_to(words, waves + one)
+    return words.reshape(-1, *one)
 
 
 def _run(entry: NativeEntry, operands: Sequence[NDArray[np.uint32]], modifiers: tuple[int, int, int]) -> None:
-    """Run the instruction on all waves of D, A, B and C, in pieces for threads."""
-    words = [x.shape[-1] * x.shape[-2] for x in operands]
-    waves = operands[0].size // words[0]
-    steps = [word if x.size > word else 0 for x, word in zip(operands, words, strict=True)]
-    pointers = [x.ctypes.data for x in operands]
+    """Run the instruction on the words of all waves of D, A, B and C, in pieces for threads."""
+    d, *inputs = operands
+    waves = len(d)
 
-    def piece(first: int) -> Callable[[], None]:
-        here = [pointer + 4 * step * first for pointer, step in zip(pointers, steps, strict=True)]
-        return lambda: entry.call(*here, *modifiers, min(WAVES_PER_PIECE, waves - first), *steps)
+    def piece(first: int) -> None:
+        lines = slice(first, first + WAVES_PER_PIECE)
+        here = [_registers(x[lines] if len(x) == waves else x) for x in inputs]
+        result = np.empty((len(d[lines]), d.shape[2], WAVE), np.uint32)
+        arrays = [result, *here]
+        steps = [x.shape[1] * WAVE if len(x) > 1 else 0 for x in arrays]
+        pointers = [x.__array_interface__["data"][0] for x in arrays]
+        entry.call(*pointers, *modifiers, len(result), *steps)
+        d[lines] = result.swapaxes(1, 2)
 
-    run([piece(first) for first in range(0, waves, WAVES_PER_PIECE)], thread_count(None))
+    if waves <= WAVES_PER_PIECE:
+        piece(0)
+    else:
+        firsts = range(0, waves, WAVES_PER_PIECE)
+        run([functools.partial(piece, first) for first in firsts], thread_count(None))
+
+
+def _registers(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Words of lanes as registers: (waves, vgprs, 64)."""
+    return np.ascontiguousarray(words.swapaxes(1, 2))
 
 
 def _matrices(array: object, format: Format, what: str, shape: tuple[int, int, int]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Per-lane vectors as C passes them, and the 32-bit registers that hold them."""
+"""Per-lane vectors as C passes them, as the 32-bit words of the registers that hold them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mfma.errors import OperandShapeError, OperandTypeError, OptionError
 from mfma.formats import Format, arrays
 from mfma.isa.spec import WAVE, Operand
 
-__all__ = ["from_registers", "lane_shape", "output", "to_registers"]
+__all__ = ["from_words", "lane_shape", "output", "to_words"]
 
 
 def lane_shape(operand: Operand) -> tuple[int, ...]:
@@ -19,8 +19,8 @@ def lane_shape(operand: Operand) -> tuple[int, ...]:
     return (WAVE,) if operand.elements == 1 else (WAVE, operand.elements)
 
 
-def to_registers(array: object, operand: Operand, what: str) -> NDArray[np.uint32]:
-    """View per-lane vectors (..., 64, n), or (..., 64) where n is 1, as registers (..., vgprs, 64).
+def to_words(array: object, operand: Operand, what: str) -> NDArray[np.uint32]:
+    """View per-lane vectors (..., 64, n), or (..., 64) where n is 1, as the words of every lane, (..., 64, vgprs).
 
     An operand of 8-bit elements may be given as the integer of its C type, (..., 64), instead.
     """
@@ -32,15 +32,15 @@ def to_registers(array: object, operand: Operand, what: str) -> NDArray[np.uint3
             )
         codes = given[..., None]
     else:
-        packed = f"int{operand.vgprs * 32}"
         try:
             codes = arrays.codes(given, operand.format, what)
         except OperandTypeError as error:
             if operand.format.bits != 8:
                 raise
-            raise OperandTypeError(f"{error} Packed, as in C, it is one {packed} a lane.") from None
+            raise OperandTypeError(f"{error} Packed, as in C, it is one int{operand.vgprs * 32} a lane.") from None
         shape = lane_shape(operand)
         if codes.shape[-len(shape) :] != shape:
+            packed = f"int{operand.vgprs * 32}"
             expected = f"(..., {', '.join(map(str, shape))})"
             also = f", or packed as {packed} (..., {WAVE})" if operand.format.bits == 8 else ""
             raise OperandShapeError(
@@ -48,14 +48,12 @@ def to_registers(array: object, operand: Operand, what: str) -> NDArray[np.uint3
             )
         if operand.elements == 1:
             codes = codes[..., None]
-    words = np.ascontiguousarray(codes).view(np.uint32)
-    return np.ascontiguousarray(words.swapaxes(-1, -2))
+    return np.ascontiguousarray(codes).view(np.uint32)
 
 
-def from_registers(registers: NDArray[np.uint32], operand: Operand) -> NDArray[Any]:
-    """Per-lane vectors of the result's element type; the inverse of `to_registers`."""
-    words = np.ascontiguousarray(registers.swapaxes(-1, -2))
-    values = words.view(operand.format.dtype)
+def from_words(words: NDArray[np.uint32], operand: Operand) -> NDArray[Any]:
+    """View words of every lane as per-lane vectors of the result's element type; the inverse of `to_words`."""
+    values = words.view(arrays.value_dtype(operand.format))
     return values[..., 0] if operand.elements == 1 else values
 
 
