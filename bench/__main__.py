@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 import numpy as np
-from tabulate import tabulate
 
 from bench.measure import COLUMNS, Row, measure
 from bench.works import measurements
+from mfma.render import Table, text
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,7 +29,7 @@ def main(file: Path | None, only: str, seconds: float) -> None:
             rows += measure(measurement, seconds)
     where = environment()
     click.echo(", ".join(f"{name} {value}" for name, value in where.items()))
-    click.echo(tabulate([row.cells() for row in rows], COLUMNS, disable_numparse=True))
+    click.echo(text(Table(COLUMNS, tuple(row.cells() for row in rows)), 140))
     if file:
         result = {"environment": where, "rows": [row.record() for row in rows]}
         file.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -28,6 +28,38 @@ MODEL_SIZE = 512
 WAVES = 1000
 THREADS = 2
 
+COMMANDS = (
+    "list",
+    "show f32_32x32x8f16",
+    "locate f32_32x32x8f16 A -i 5 -k 6",
+    "layout f32_32x32x8f16 D",
+    "where f32_32x32x8f16 D --columns 0:8",
+    "chain f32_32x32x8f16 f32_32x32x8f16",
+    "peak",
+    "hazards f32_32x32x8f16",
+)
+"""Look-ups, each a new process."""
+
+BODY = """\
+; %bb: one step of a loop as a compiler writes it
+    ds_read_b64 v[20:21], v18 offset:64
+    ds_read_b64 v[22:23], v19
+    global_load_dwordx4 v[24:27], v[28:29], off
+    s_waitcnt lgkmcnt(0)
+    v_mfma_f32_32x32x8_f16 a[0:15], v[20:21], v[22:23], a[0:15]
+    v_add_u32_e32 v18, 0x80, v18
+    v_add_u32_e32 v19, 0x80, v19
+    s_add_i32 s4, s4, 1
+    v_mfma_f32_32x32x8_f16 a[16:31], v[20:21], v[22:23], a[16:31]
+    v_lshl_add_u64 v[28:29], v[28:29], 0, s[6:7]
+    s_waitcnt vmcnt(0)
+    ds_write_b128 v30, v[24:27]
+    s_cmp_lt_i32 s4, s5
+    s_nop 7
+    s_nop 3
+    v_accvgpr_read_b32 v40, a0
+"""
+
 RNG = np.random.default_rng(0)
 POOL = ThreadPoolExecutor(THREADS)
 
@@ -39,6 +71,7 @@ def measurements() -> Iterator[Measurement]:
     yield from calls()
     yield from entries()
     yield from lookups()
+    yield from assembly()
     yield from starts()
 
 
@@ -108,11 +141,19 @@ def lookups() -> Iterator[Measurement]:
     yield Measurement(Work("layout.slots", lambda: Layout(largest, "D").slots()), (Target(2e-3),))
 
 
+def assembly() -> Iterator[Measurement]:
+    """The lint over a text as long as a library of kernels."""
+    text = BODY * (100_000 // BODY.count("\n"))
+    lines = text.count("\n")
+    yield Measurement(Work(f"mfma.lint, {lines:,} lines", lambda: mfma.lint(text)), (Target(lines / 100_000),))
+
+
 def starts() -> Iterator[Measurement]:
     """New processes, from start to end."""
     yield Measurement(Work("import mfma, new process", python("import mfma")), (Target(0.15),))
-    listing = process(str(Path(sys.executable).with_name("mfma")), "list")
-    yield Measurement(Work("mfma list", listing if succeeds(listing) else None), (Target(0.3),))
+    for words in COMMANDS:
+        command = process(str(Path(sys.executable).with_name("mfma")), *words.split())
+        yield Measurement(Work(f"mfma {words}", command if succeeds(command) else None), (Target(0.3),))
 
     def first_product() -> None:
         code = "import mfma, numpy as np; a = np.ones((64, 64), np.float16); mfma.matmul(a, a, op='f32_32x32x8f16')"
@@ -131,23 +172,20 @@ def matmul(name: str, size: int, model: str = "hardware") -> Work:
 
 
 def entry(op: mfma.Op) -> Work:
-    """The native entry of an instruction, called from several threads at once."""
-    registers = op.registers
-    # From words of a lane, [wave, lane, vgpr], to the registers that an entry reads, [wave, vgpr, lane].
-    words = (x.reshape(WAVES, 64, -1).view(np.uint32).swapaxes(1, 2) for x in lanes(op, WAVES))
+    """The native entry of an instruction, as an emulator calls it: again and again on a wave's registers, in cache."""
+    # From words of a lane, [lane, vgpr], to the registers that an entry reads, [vgpr, lane]; one wave for each thread.
+    words = (x.reshape(THREADS, 64, -1).view(np.uint32).swapaxes(1, 2) for x in lanes(op, THREADS))
     a, b, c = map(np.ascontiguousarray, words)
     d = np.empty_like(c)
-    steps = [64 * operand.vgprs for operand in (registers.cd, registers.a, registers.b, registers.cd)]
     call = op.native().call
-    share = WAVES // THREADS
 
-    def part(first: int) -> None:
-        call(*(x[first:].ctypes.data for x in (d, a, b, c)), 0, 0, 0, share, *steps)
+    def part(wave: int) -> None:
+        call(*(x[wave].ctypes.data for x in (d, a, b, c)), 0, 0, 0, WAVES, 0, 0, 0, 0)
 
     def run() -> None:
-        list(POOL.map(part, range(0, WAVES, share)))
+        list(POOL.map(part, range(THREADS)))
 
-    return Work(f"entry {op}, {WAVES:,} waves, {THREADS} threads", run, macs(op, WAVES))
+    return Work(f"entry {op}, {THREADS} threads", run, macs(op, WAVES * THREADS))
 
 
 def macs(op: mfma.Op, waves: int) -> int:
