@@ -341,6 +341,24 @@ def test_a_long_exact_sum_keeps_its_last_bit(name: str) -> None:
     assert values(d, op.out)[0, 0] == _tiny(op.a)
 
 
+@pytest.mark.parametrize("name", ["f32_16x16x4f32", "f64_16x16x4f64", "f32_16x16x16bf16_1k"])
+def test_exact_sums_around_the_largest_number(name: str) -> None:
+    """Sums of a few large numbers and c, from every side of the limit, with something small beside to round up."""
+    op = OPS[name]
+    powers = [0.0, 1.0, -1.0, 1.5, 2.0, 2.0**-30, -(2.0**-30)]
+    large = np.array([*powers, 1.9375], value_dtype(op.a)) * value_dtype(op.a).type(2.0 ** (op.a.max_exponent - 1))
+    a = large.view(code_dtype(op.a))[np.indices((8, 8, 8)).reshape(3, -1).T]
+    b = np.array([[1], [2], [2]], value_dtype(op.b)).view(code_dtype(op.b))
+    limits = [op.out.max, -op.out.max, 0.0, op.out.tiny, 2.0**op.out.max_exponent]
+    for c in np.array(limits, value_dtype(op.out)).view(code_dtype(op.out)):
+        start = np.full((1, 1), c)
+        for ovfl in (False, True):
+            options: dict[str, Any] = {"model": "exact", "fp16_ovfl": ovfl}
+            got = product(op, a, b, np.broadcast_to(start, (len(a), 1)), **options)
+            expected = np.concatenate([reference(op, row[None], b, start, **options) for row in a])
+            assert differences(op, got, expected) == []
+
+
 def _largest(format: Format) -> float:
     return format.max
 

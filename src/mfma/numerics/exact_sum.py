@@ -287,10 +287,12 @@ def _round(kernel: Kernel, register: Register, limbs: Value, out: Format, satura
     above = Value(kernel, builder.icmp_unsigned(">", rest.raw, half.raw))
     tie = rest.equals(half)
     up = above | (tie & (sticky | (kept & 1).equals(1)))
-    binade = lowest.minimum(out.max_exponent + 1) - out.min_exponent  # one above the largest is infinite already
-    code = kept.to(I64) + up.to(I64, signed=False) + (binade.to(I64) << out.significand)
+    binade = (lowest - out.min_exponent).to(I64)
+    code = kept.to(I64) + up.to(I64, signed=False) + (binade << out.significand)
     code = (far | is_zero).select(code.like(0), code)
     infinity = ((1 << out.exponent) - 1) << out.significand
-    code = (code >= infinity).select(code.like(infinity - saturate), code)
+    # Beyond the largest binade the code of an f64 may have run into its sign bit.
+    overflow = (lowest > out.max_exponent) | (code >= infinity)
+    code = overflow.select(code.like(infinity - saturate), code)
     sign = kernel.constant(I64, _signed(1 << out.bits - 1, 64))
     return (negative & (is_zero ^ 1)).select(code | sign, code)
