@@ -34,5 +34,6 @@ def _adder(format: Format) -> Callable[[int, int, int], None]:
             with_quiet_nans(result.bitcast(I64 if format.bits == 64 else I32), format).store(total, index)
         kernel.finish()
 
-    address = function_address("add", [format], write, ("mfma.numerics.addition", "mfma.numerics.panels", "mfma.numerics.nans"))
+    sources = tuple(f"mfma.numerics.{name}" for name in ("addition", "panels", "nans"))
+    address = function_address("add", [format], write, sources)
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(address)

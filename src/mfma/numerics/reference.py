@@ -54,7 +54,8 @@ def accumulate(
     ``model="hardware"`` cuts K into instructions of ``op.k`` products, the last one padded with zeros, which
     can turn a -0 into +0. The other models know no instructions and pad nothing: ``"fma"`` is a sequential
     fused multiply-add over k in the result type, ``"exact"`` rounds the whole sum once; an exact zero is -0
-    there only if every product and c are. On integers all three agree, unless a clamp acts. With K = 0 every model returns ``c``.
+    there only if every product and c are. On integers all three agree, unless a clamp acts.
+    With K = 0 every model returns ``c``.
 
     ``fp16_ovfl=True`` is MODE.FP16_OVFL: an f32 overflow gives the largest finite number, an i32 result is
     clamped (see the module's notes for where).
