@@ -319,6 +319,20 @@ def test_8_bit_floats_mean_other_numbers_on_other_targets():
 @pytest.mark.parametrize("op", [*DENSE, *SPARSE], ids=lambda op: op.mnemonic)
 def test_signature_in_clang_s_types(op):
     assert signature(op).clang == CLANG_TYPES[op.builtin]
+    assert signature(op).clang22 == CLANG_TYPES[op.builtin].replace("__fp16", "_Float16")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("clang", "types"), [("clang-19", "clang"), ("clang-22", "clang22")])
+def test_compilers_declare_these_types(clang, types):
+    """The implicit declarations that each compiler makes for a call of every dense builtin."""
+    source = "".join(kernel(listing) for listing in TARGETS["gfx942"].dense)
+    done = compile_device(tool(clang), "gfx942", source, "-fsyntax-only", "-Xclang", "-ast-dump")
+    assert done.returncode == 0, done.stderr.decode()
+    declared = dict(re.findall(r"implicit used (__builtin_amdgcn_mfma_\w+) '([^']*)'", done.stdout.decode()))
+    vector = re.compile(r"__attribute__\(\(__vector_size__\((\d+) \* sizeof\((\w+)\)\)\)\) \w+")
+    found = {name: vector.sub(r"v\1<\2>", text).removesuffix(" noexcept") for name, text in declared.items()}
+    assert found == {op.builtin: getattr(signature(op), types) for op in DENSE}
 
 
 def test_register_types_are_the_page_s():

@@ -40,13 +40,20 @@ def _c(known: dict[str, Any]) -> str:
     c = known["signature"]
     pairs = [
         ("signature", c["page"]),
-        ("clang's types", c["clang"]),
+        *_by_compiler(c["clang"]),
         ("aliases", "\n".join(c["typedefs"]) or "none"),
         ("target feature", features),
         ("device guard", f"#if defined({known['guard_macro']})"),
         ("opcode", f"0x{known['opcode']:02X}"),
     ]
     return fields(pairs, indent=INDENT)
+
+
+def _by_compiler(signatures: dict[str, str]) -> list[tuple[str, str]]:
+    """The compilers' own types, in one line where all agree."""
+    if len(set(signatures.values())) == 1:
+        return [(", ".join(signatures), next(iter(signatures.values())))]
+    return [*signatures.items()]
 
 
 def _operands(op: MatrixOp, known: dict[str, Any]) -> str:

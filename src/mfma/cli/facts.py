@@ -60,7 +60,7 @@ def facts(op: MatrixOp) -> dict[str, Any]:
         "names": list(catalogue.names(op)),
         "signature": {
             "page": str(c),
-            "clang": c.clang,
+            "clang": {"clang 19": c.clang, "clang 22": c.clang22},
             "declarations": [x.declaration for x in _aliases(c)],
             "typedefs": [x.typedef for x in _aliases(c)],
         },

@@ -1,7 +1,7 @@
 """C types of the compiler builtins: the page's aliases and the types that clang itself declares.
 
-The two differ in names only: the page writes ``v4half`` for what clang declares as four ``__fp16``, and ``long long``
-for clang's 64-bit ``long``; clang converts between them silently.
+The two differ in names only: the page writes ``v4half`` for what clang 19 declares as four ``__fp16`` and clang 22 as
+four ``_Float16``, and ``long long`` for clang's 64-bit ``long``; clang converts between them silently.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = [
 class CType:
     """A C type of a builtin: ``count`` elements, a scalar if 1.
 
-    ``stem`` is the end of the page's alias, ``element`` the C++ element type behind it, ``clang_element`` the one
-    that clang declares.
+    ``stem`` is the end of the page's alias, ``element`` the C++ element type behind it, which is also what clang 22
+    declares, apart from its 64-bit ``long``; ``clang_element`` is the one that clang 19 declares.
     """
 
     count: int
@@ -50,8 +50,16 @@ class CType:
 
     @property
     def clang(self) -> str:
-        """Clang's own type: ``v4<__fp16>`` stands for a vector of four, 8 bytes in all."""
-        return self.clang_element if self.is_scalar else f"v{self.count}<{self.clang_element}>"
+        """Type that clang 19 declares: ``v4<__fp16>`` stands for a vector of four, 8 bytes in all."""
+        return self._vector(self.clang_element)
+
+    @property
+    def clang22(self) -> str:
+        """Type that clang 22 declares."""
+        return self._vector(NEWER_ELEMENTS.get(self.clang_element, self.clang_element))
+
+    def _vector(self, element: str) -> str:
+        return element if self.is_scalar else f"v{self.count}<{element}>"
 
     @property
     def declaration(self) -> str:
@@ -83,11 +91,19 @@ class Signature:
 
     @property
     def clang(self) -> str:
-        """The signature in clang's own types."""
+        """The signature in the types of clang 19."""
         return f"{self.d.clang} ({self.a.clang}, {self.b.clang}, {self.c.clang}, int, int, int)"
 
+    @property
+    def clang22(self) -> str:
+        """The signature in the types of clang 22."""
+        return f"{self.d.clang22} ({self.a.clang22}, {self.b.clang22}, {self.c.clang22}, int, int, int)"
 
-#            stem      C++ element  clang's element
+
+NEWER_ELEMENTS = {"__fp16": "_Float16"}
+"""Element type that clang 19 declares -> what clang 22 declares in its place."""
+
+#            stem      C++ element  clang 19's element
 ELEMENTS: dict[Format, tuple[str, str, str]] = {
     F32: ("float", "float", "float"),
     XF32: ("float", "float", "float"),
