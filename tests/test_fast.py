@@ -500,18 +500,18 @@ def multiply_between_guards() -> None:
     """Run every kernel on guarded operands and guarded working memory of the size it asks for."""
     kernel = fast._kernel
 
-    def guarded_kernel(*which: Any) -> tuple[Any, int]:
-        call, size = kernel(*which)
+    def guarded_kernel(*which: Any) -> fast._Kernel:
+        found = kernel(*which)
 
         def guarded_call(*arguments: int) -> None:
-            working = guarded(np.zeros(size, np.uint8), high)
-            call(*arguments[:-1], working.ctypes.data)
+            working = guarded(np.zeros(found.scratch_bytes, np.uint8), high)
+            found.call(*arguments[:-1], working.ctypes.data)
 
-        return guarded_call, size
+        return found._replace(call=guarded_call)
 
     fast._kernel = guarded_kernel  # type: ignore[assignment]
     rng = np.random.default_rng(0)
-    for high, (m, n, k), way in itertools.product((False, True), [(97, 65, 131), (5, 3, 7), (96, 64, 128)], WAYS):
+    for high, (m, n, k), way in itertools.product((False, True), [(97, 65, 131), (5, 3, 7), (96, 64, 128), (289, 3, 513)], WAYS):
         ops, model, ovfl = way.values
         a, b, d = (guarded(x, high) for x in bits(rng, ops[-1], m, n, k))
         multiply(ops[-1], a, b, d, model=model, fp16_ovfl=ovfl, order=guarded(rng.permutation(k), high), threads=1)

@@ -375,7 +375,7 @@ def test_batches_are_shared_among_threads() -> None:
 
 
 def test_progress_is_told_of_every_piece() -> None:
-    op = mfma.op("f32_16x16x4f32")
+    op = mfma.op("f32_16x16x16f16")
     a, b, _ = operands(op, 300, 500, 400)
     calls: list[tuple[int, int]] = []
     mfma.matmul(a, b, op=op, threads=1, progress=lambda done, total: calls.append((done, total)))

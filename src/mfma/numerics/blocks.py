@@ -21,10 +21,8 @@ from mfma.numerics.chain import Walk, add_chains, add_integers
 from mfma.numerics.group_sum import LANES, Load, Side, add_group
 from mfma.numerics.panels import Carrier, Panel, carrier, with_quiet_nans
 
-__all__ = ["COLUMNS", "ROWS", "Arithmetic", "product", "scratch_bytes"]
+__all__ = ["COLUMNS", "Arithmetic", "product", "scratch_bytes"]
 
-ROWS = 96
-"""Rows of A in a panel: a multiple of the register tiles, and few enough for the panel to stay in cache."""
 COLUMNS = 64
 """Columns of B in a panel."""
 DEPTH = 128
@@ -61,16 +59,26 @@ class Arithmetic:
         return F64 if self.out.bits == 64 else F32
 
     @property
+    def rows(self) -> int:
+        """Rows of A in a panel: a multiple of the register tiles, and few enough for the panel to stay in cache.
+
+        Every panel of A decodes all of B anew, which weighs more the faster the rule is.
+        """
+        return 96 if self.held else 288
+
+    @property
     def depth(self) -> int:
-        """Values of k per panel."""
-        return self.instruction_k if self.saturate and self.instruction_k else DEPTH
+        """Values of k per panel: of integers as many as may share a float32 sum, which saves conversions."""
+        if self.saturate and self.instruction_k:
+            return self.instruction_k
+        return 4 * DEPTH if self.out.is_integer else DEPTH
 
 
 def scratch_bytes(arithmetic: Arithmetic) -> int:
     """Bytes of working memory that one call of `product` needs."""
     width = 8 if arithmetic.value == F64 else 4
-    panel = (width + 2) * DEPTH
-    return (ROWS + COLUMNS) * panel + ROWS * COLUMNS * 8 + 4096
+    panel = (width + 2) * max(arithmetic.depth, DEPTH)
+    return (arithmetic.rows + COLUMNS) * panel + arithmetic.rows * COLUMNS * 8 + 4096
 
 
 @functools.cache
@@ -97,9 +105,9 @@ class _Product:
         self._memory = 0
 
         # Rows of A are decoded in full vectors, so the last one may write past a shallow panel.
-        self.a = self._panel(scratch, what.a, ROWS * what.depth + LANES)
+        self.a = self._panel(scratch, what.a, what.rows * what.depth + LANES)
         self.b = self._panel(scratch, what.b, COLUMNS * what.depth)
-        self.block = self._take(scratch, self.codes_d, ROWS * COLUMNS)
+        self.block = self._take(scratch, self.codes_d, what.rows * COLUMNS)
         self.gathered = self._take(scratch, self.codes_a, what.depth + LANES)
         self.padded = self._take(scratch, self.codes_b, COLUMNS)
 
@@ -107,8 +115,8 @@ class _Product:
             a0 = kernel.address(a, batch * step_a, self.codes_a)
             b0 = kernel.address(b, batch * step_b, self.codes_b)
             d0 = kernel.address(d, batch * step_d, self.codes_d)
-            with kernel.loop(m, step=ROWS) as i0, kernel.loop(ks, step=what.depth) as k0:
-                rows, depth = (m - i0).minimum(ROWS), (ks - k0).minimum(what.depth)
+            with kernel.loop(m, step=what.rows) as i0, kernel.loop(ks, step=what.depth) as k0:
+                rows, depth = (m - i0).minimum(what.rows), (ks - k0).minimum(what.depth)
                 self._pack_a(a0, i0, rows, k0, depth)
                 with kernel.loop(n, step=COLUMNS) as j0:
                     columns = (n - j0).minimum(COLUMNS)

@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from mfma.formats import F32
 from mfma.isa.accumulation import FmaChain
 from mfma.isa.spec import MatrixOp
 from mfma.native.threads import Progress, run, thread_count
-from mfma.numerics.blocks import COLUMNS, ROWS, Arithmetic, product, scratch_bytes
+from mfma.numerics.blocks import COLUMNS, Arithmetic, product, scratch_bytes
 from mfma.numerics.exact_sum import exact_product, exact_scratch_bytes
 
 __all__ = ["multiply"]
@@ -24,7 +24,7 @@ Codes = NDArray[Any]
 INT32_PRODUCTS = 1 << 16
 """Products of int8 whose sum an int32 certainly holds."""
 PIECE = 1 << 25
-"""Multiply-adds of one piece of work: some milliseconds, so that Ctrl-C and progress bars are prompt."""
+"""Multiply-adds of a group sum that make a piece of work: some milliseconds, so that Ctrl-C and progress are prompt."""
 
 
 def multiply(
@@ -56,18 +56,18 @@ def multiply(
     if model == "exact" and fp16_ovfl and op.out.is_integer:
         _clamp_once(op, a, b, d, order, threads)
         return
-    call, scratch = _kernel(op, model, fp16_ovfl)
+    kernel = _kernel(op, model, fp16_ovfl)
     a, b = (x if _is_walkable(x) else np.ascontiguousarray(x) for x in (a, b))
     pieces: list[Callable[[], object]] = []
     for a_, b_, d_ in _batches(a, b, d):
         count, step = d_.shape[0], [x.strides[0] // x.itemsize for x in (a_, b_, d_)]
         lead = [x.strides[1] // x.itemsize for x in (a_, b_, d_)]
-        for at, entries, i, rows, j, columns in _cut(count, m, n, len(order)):
+        for at, entries, i, rows, j, columns in _cut(count, m, n, len(order), kernel):
 
             def piece(a_=a_, b_=b_, d_=d_, step=step, lead=lead, cut=(at, entries, i, rows, j, columns)) -> None:  # type: ignore[no-untyped-def]
                 at, entries, i, rows, j, columns = cut
-                working = np.empty(scratch, np.uint8)
-                call(
+                working = np.empty(kernel.scratch_bytes, np.uint8)
+                kernel.call(
                     d_.ctypes.data + d_.itemsize * (at * step[2] + i * lead[2] + j),
                     a_.ctypes.data + a_.itemsize * (at * step[0] + i * lead[0]),
                     b_.ctypes.data + b_.itemsize * (at * step[1] + j),
@@ -96,18 +96,32 @@ def _clamp_once(op: MatrixOp, a: Codes, b: Codes, d: Codes, order: NDArray[np.in
     d.view(np.int32)[...] = np.clip(total, limits.min, limits.max)
 
 
+class _Kernel(NamedTuple):
+    """A native function, the working memory it needs, and the pieces of work that suit it.
+
+    ``rows`` is the height of a piece, ``speed`` how fast the function is beside a group sum.
+    """
+
+    call: Callable[..., None]
+    scratch_bytes: int
+    rows: int
+    speed: float
+
+
 @functools.cache
-def _kernel(op: MatrixOp, model: str, fp16_ovfl: bool) -> tuple[Callable[..., None], int]:
-    """Native function of an arithmetic, and the bytes of working memory it needs."""
+def _kernel(op: MatrixOp, model: str, fp16_ovfl: bool) -> _Kernel:
+    """Native function of an arithmetic."""
     saturate = fp16_ovfl and (op.out == F32 or op.out.is_integer)
     if model == "exact" and not op.out.is_integer:
-        return exact_product(op.a, op.b, op.out, saturate), exact_scratch_bytes(op.a, op.b, op.out)
+        call = exact_product(op.a, op.b, op.out, saturate)
+        return _Kernel(call, exact_scratch_bytes(op.a, op.b, op.out), rows=96, speed=0.25)
     rule = op.accumulation
     assert rule is not None  # the public functions refuse instructions without arithmetic
     if model == "fma" and not op.out.is_integer:
         rule = FmaChain()
     arithmetic = Arithmetic(op.a, op.b, op.out, rule, saturate, op.k if saturate and op.out.is_integer else 0)
-    return product(arithmetic), scratch_bytes(arithmetic)
+    speed = 1 if arithmetic.held else 8
+    return _Kernel(product(arithmetic), scratch_bytes(arithmetic), arithmetic.rows, speed)
 
 
 def _is_walkable(x: Codes) -> bool:
@@ -139,14 +153,20 @@ def _flatten(x: Codes, axes: int) -> Codes | None:
     return np.lib.stride_tricks.as_strided(x, shape, strides)
 
 
-def _cut(count: int, m: int, n: int, ks: int):  # type: ignore[no-untyped-def]
+def _cut(count: int, m: int, n: int, ks: int, kernel: _Kernel):  # type: ignore[no-untyped-def]
     """Cut a stretch into pieces: (first entry, entries, first row, rows, first column, columns)."""
-    if m * n * ks <= PIECE:
-        entries = max(PIECE // (m * n * ks), 1)
+    piece = max(int(PIECE * kernel.speed), 1)
+    if m * n * ks <= piece:
+        entries = piece // (m * n * ks)
         for at in range(0, count, entries):
             yield at, min(entries, count - at), 0, m, 0, n
         return
-    rows = min(m, ROWS)
-    columns = max(PIECE // (rows * ks) // COLUMNS, 1) * COLUMNS
+    rows = _share(m, kernel.rows)
+    columns = _share(-(-n // COLUMNS), max(piece // (rows * ks) // COLUMNS, 1)) * COLUMNS
     for at, i, j in itertools.product(range(count), range(0, m, rows), range(0, n, columns)):
         yield at, 1, i, min(rows, m - i), j, min(columns, n - j)
+
+
+def _share(whole: int, most: int) -> int:
+    """Size of a part if ``whole`` is cut evenly into parts of at most ``most``."""
+    return -(-whole // -(-whole // most))
