@@ -99,7 +99,7 @@ def _check(name: str, step: Step) -> None:
         raise OptionError(f"{what}an integer format has no code for a NaN; convert the matrix beforehand.")
     if wanted.is_integer and wanted.bits < given.bits and step.how.overflow != "saturate":
         raise OptionError(f"{what}a kernel cannot refuse numbers outside the range; choose overflow='saturate'.")
-    if given.is_integer and given.max > wanted.max:
+    if given.is_integer and not wanted.is_integer and given.max > wanted.max:
         raise OptionError(f"{what}most of its random operands would be infinite; convert the matrix beforehand.")
 
 
@@ -133,21 +133,21 @@ def function(step: Step) -> str:
         is_narrow = wanted.bits < given.bits
         clamped = f"element < {low} ? {low} : element > {high} ? {high} : element" if is_narrow else "element"
         return fill("convert_int", value=clamped, **head)
-    special = special_codes(wanted)
+    special, ignored = special_codes(wanted), f" << {wanted.ignored}" if wanted.ignored else ""
     is_nearest, saturates = step.how.rounding == "rne", step.how.overflow == "saturate"
     word = "unsigned long long" if max(given.bits, wanted.bits) > 32 else "unsigned"
     word_bits = 64 if word != "unsigned" else 32
     beyond = special.infinity if is_nearest and not saturates else special.maximum
-    ignored = f" << {wanted.ignored}" if wanted.ignored else ""
-    unsigned = ["result == 0"] if wanted.specials is Specials.FNUZ else []
+    # FNUZ formats have no -0, and the NaN that stands for infinity is positive.
+    without_sign = ["result == 0"] if wanted.specials is Specials.FNUZ else []
     if beyond == special.nan:
-        unsigned.append(f"result == {special.nan:#x}")
+        without_sign.append(f"result == {special.nan:#x}")
     return fill(
         "convert_float",
         word=word,
         clz="__builtin_clzll" if word_bits == 64 else "__builtin_clz",
         top=word_bits - 1,
-        split=indent(_split(step, word), 4),
+        split=indent(_split(step, "" if without_sign else "const ", word), 4),
         zero="0" if wanted.specials is Specials.FNUZ else f"(sign{ignored})" if ignored else "sign",
         min_exponent=wanted.min_exponent,
         significand=wanted.significand,
@@ -155,20 +155,20 @@ def function(step: Step) -> str:
         maximum=hex(special.maximum),
         beyond_code=hex(beyond),
         signed=f"(sign | result){ignored}" if ignored else "sign | result",
-        sign_rule=f"    if ({' || '.join(unsigned)}) return __builtin_bit_cast({CPP_TYPES[wanted]}, ({CODE_TYPES[wanted.bits]})result);\n" if unsigned else "",
+        no_sign=f"    if ({' || '.join(without_sign)}) sign = 0;\n" if without_sign else "",
         result_type=CODE_TYPES[wanted.bits],
         **head,
     )
 
 
-def _split(step: Step, word: str) -> str:
+def _split(step: Step, constant: str, word: str) -> str:
     """Write what takes a number apart: negative, significand, exponent; specials are answered at once."""
     given = F32 if step.given == XF32 else step.given  # what the matrix core would cut off is there in memory
     wanted, sign = step.wanted, step.wanted.bits - 1
     if given.is_integer:
         return f"""\
 const bool negative = element < 0;
-const {word} sign = ({word})negative << {sign - wanted.ignored};
+{constant}{word} sign = ({word})negative << {sign - wanted.ignored};
 const {word} significand = negative ? 0 - ({word})element : ({word})element;
 const int exponent = 0;"""
     special, target = special_codes(given), special_codes(wanted)
@@ -190,7 +190,7 @@ const int exponent = 0;"""
     lines = [
         f"const {word} code = __builtin_bit_cast({own}, element);",
         f"const {word} magnitude = code & {(1 << given.bits - 1) - 1:#x};",
-        f"const {word} sign = code >> {given.bits - 1} << {sign - wanted.ignored};",
+        f"{constant}{word} sign = code >> {given.bits - 1} << {sign - wanted.ignored};",
         f"if ({is_nan}) return __builtin_bit_cast({kind}, ({result}){nan});",
     ]
     if given.has_infinity:

@@ -11,5 +11,5 @@ ${split}
 ${nearest}    // The leading bit, and a carry out of the significand, both add 1 to the exponent.
     result += (${word})(leading - ${min_exponent}) << ${significand};
     if (result > ${maximum}) result = ${beyond_code};
-${sign_rule}    return __builtin_bit_cast(${wanted_type}, (${result_type})(${signed}));
+${no_sign}    return __builtin_bit_cast(${wanted_type}, (${result_type})(${signed}));
 }
