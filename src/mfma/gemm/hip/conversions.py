@@ -21,6 +21,14 @@ SUFFIXES = {"rne": "", "truncate": "_truncated", "ieee": "", "saturate": "_satur
 
 CODE_TYPES = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
 
+EXACT = """\
+    {word} result = significand << (exponent + {places} - leading);
+"""
+ROUNDED = """\
+    int shift = leading - {places} - exponent;
+    if (shift > {top}) shift = {top};
+    {word} result = shift > 0 ? significand >> shift : significand << -shift;
+"""
 NEAREST = """\
     if (shift > 0) {{
         const {word} unit = ({word})1 << shift, rest = significand & (unit - 1);
@@ -65,6 +73,13 @@ class Step:
     def converts(self) -> bool:
         """Whether there is anything to do."""
         return self.given != self.wanted
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every finite number has a code in the other format."""
+        given, wanted = self.given, self.wanted
+        digits = given.bits - 1 if given.is_integer else given.significand + given.ignored
+        return digits <= wanted.significand and given.max <= wanted.max and given.tiny >= wanted.tiny
 
     @property
     def name(self) -> str:
@@ -125,7 +140,7 @@ def function(step: Step) -> str:
         "wanted": wanted,
         "given_type": CPP_TYPES[given],
         "wanted_type": CPP_TYPES[wanted],
-        "rounds": ROUNDS[step.how.rounding],
+        "rounds": "exactly" if step.is_exact else f"rounded {ROUNDS[step.how.rounding]}",
         "beyond": BEYOND[step.how.overflow],
     }
     if wanted.is_integer:
@@ -142,18 +157,22 @@ def function(step: Step) -> str:
     without_sign = ["result == 0"] if wanted.specials is Specials.FNUZ else []
     if beyond == special.nan:
         without_sign.append(f"result == {special.nan:#x}")
+    if step.is_exact:
+        without_sign = []
+    places, top = wanted.significand, word_bits - 1
+    rounded = ROUNDED.format(word=word, places=places, top=top) + NEAREST.format(word=word) * is_nearest
     return fill(
         "convert_float",
         word=word,
         clz="__builtin_clzll" if word_bits == 64 else "__builtin_clz",
-        top=word_bits - 1,
+        top=top,
         split=indent(_split(step, "" if without_sign else "const ", word), 4),
         zero="0" if wanted.specials is Specials.FNUZ else f"(sign{ignored})" if ignored else "sign",
         min_exponent=wanted.min_exponent,
-        significand=wanted.significand,
-        nearest=NEAREST.format(word=word) if is_nearest else "",
-        maximum=hex(special.maximum),
-        beyond_code=hex(beyond),
+        significand=places,
+        scaled=EXACT.format(word=word, places=places) if step.is_exact else rounded,
+        limited="" if step.is_exact else f"    if (result > {special.maximum:#x}) result = {beyond:#x};\n",
+        lowest_field=wanted.bias - 1,
         signed=f"(sign | result){ignored}" if ignored else "sign | result",
         no_sign=f"    if ({' || '.join(without_sign)}) sign = 0;\n" if without_sign else "",
         result_type=CODE_TYPES[wanted.bits],

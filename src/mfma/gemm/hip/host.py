@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mfma.formats import F64, Format
 from mfma.gemm.compute import MfmaPolicy
 from mfma.gemm.hip.compute_policy import struct_name
-from mfma.gemm.hip.conversions import Conversions, conversions
+from mfma.gemm.hip.conversions import Conversions, Step, conversions
 from mfma.gemm.hip.expected import Problem, fallback, matrix_core, random_elements
 from mfma.gemm.hip.source import fill
 from mfma.gemm.kernel import Gemm
@@ -158,18 +158,26 @@ def _checking(gemm: Gemm) -> str:
     compute, accumulator = gemm.compute, gemm.compute.accumulator
     index = "(product * p.n + j) * p.k + kk" if gemm.memory.b_order == "column" else "(product * p.k + kk) * p.n + j"
     made = conversions(gemm)
-    a = f"value_of_a({made.a.of('operands.a[(product * p.m + i) * p.k + kk]')})"
-    b = f"value_of_b({made.b.of(f'operands.b[{index}]')})"
-    c = {"operand_c": made.load_c.of("operands.c[at]"), "mem_c": made.memory_types["mem_c"]}
+    a = _value("a", made.a, "(product * p.m + i) * p.k + kk")
+    b = _value("b", made.b, index)
+    loaded_c, mem_c = made.load_c.of("operands.c[at]"), made.memory_types["mem_c"]
     if accumulator.is_integer:
-        return fill("check_int", operand_a=a, operand_b=b, verdict=_exactly(made), **c)
+        return fill("check_int", operand_a=a, operand_b=b, operand_c=loaded_c, mem_c=mem_c, verdict=_exactly(made))
     helper = ""
     if compute.a.ignored:
         helper = CUT.format(bits=compute.a.ignored, mask=(1 << compute.a.ignored) - 1)
         a, b = f"seen<ComputePolicy>({a})", f"seen<ComputePolicy>({b})"
     verdict = STORED_BETWEEN.format(store=made.store_c.name, load=made.load_c.name) if made.converts_c else WITHIN
+    c = {"given_c": "", "operand_c": loaded_c}
+    if made.converts_c:
+        c = {"given_c": f"    const elem_c c = {loaded_c};\n", "operand_c": "c"}
     wide = WIDER.get(accumulator, "double")
-    return helper + fill("check_float", wide=wide, operand_a=a, operand_b=b, verdict=verdict, **c)
+    return helper + fill("check_float", wide=wide, operand_a=a, operand_b=b, verdict=verdict, mem_c=mem_c, **c)
+
+
+def _value(matrix: str, step: Step, index: str) -> str:
+    line_break = f"\n{' ' * 12}" if step.converts else ""
+    return f"value_of_{matrix}({line_break}{step.of(f'operands.{matrix}[{index}]')})"
 
 
 def _exactly(made: Conversions) -> str:

@@ -10,7 +10,7 @@ bool is_right(const Problem& p, const Operands& operands, size_t at, ${mem_c} co
         sum += a * b;
         magnitude += std::fabs(a * b);
     }
-    const ${wide} alpha = p.alpha, scaled_c = p.beta == 0 ? 0 : (${wide})p.beta * ${operand_c};
+${given_c}    const ${wide} alpha = p.alpha, scaled_c = p.beta == 0 ? 0 : (${wide})p.beta * ${operand_c};
     const ${wide} expected = alpha * sum + scaled_c;
     const ${wide} tolerance = (p.k + 8) * (${wide})std::numeric_limits<elem_c>::epsilon() *
                              (std::fabs(alpha) * magnitude + std::fabs(scaled_c));
