@@ -17,6 +17,7 @@ from hip_broken import BROKEN, PAGE, wrong
 from hip_cases import OPS, kernel, placements
 from hip_host import compiled
 from hip_tools import device_assembly, matrix_instructions
+from mfma.builtins.entry import native_entry
 from mfma.cli import main
 from mfma.errors import OptionError
 from mfma.formats import F32, FORMATS, I8, I32, XF32, arrays
@@ -240,6 +241,43 @@ def test_a_program_that_converts_wrongly_fails(tmp_path):
     assert text.count(rounds) == 1
     run = compiled(tmp_path, text.replace(rounds, ""), "f32_16x16x16f16").run("gfx942", 8, 12, 9)
     assert (run.code, run.out[-7:]) == (1, "FAILED\n")
+
+
+MULTIPLY = """
+extern "C" void product(const mem_a* a, const mem_b* b, mem_c* c, int m, int n, int k) {
+    launch<TilePolicy, ComputePolicy>(Problem{m, n, k, 1, 1, 0}, a, b, c);
+}
+"""
+
+
+@needs_clang
+@pytest.mark.parametrize(
+    ("op", "memory"),
+    [
+        ("f32_16x16x16f16", Memory("f32", "f32", "f16")),
+        ("f32_16x16x16bf16_1k", Memory("f32", "f32", "bf16")),
+        ("f32_16x16x32_fp8_bf8", Memory("f32", "f32", "f16")),
+        ("f32_16x16x32_fp8_bf8", Memory("f32", "f32", "bf16", load=Conversion("truncate", "saturate"))),
+    ],
+)
+def test_specials_subnormals_and_ties_go_through_a_kernel(tmp_path, op, memory):
+    tile, compute, _ = kernel(op, "single")
+    library = ctypes.CDLL(compiled(tmp_path, hip(tile, compute, memory) + MULTIPLY, op).library)
+    ctypes.c_void_p.in_dll(library, "matrix_instruction").value = native_entry(compute.op.record).address
+    codes = telling_codes(F32, compute.a)
+    # One telling number in each row: it shows unmixed in the results, also where it is infinite or NaN.
+    m, n, k = 300, 5, 37
+    draw = np.random.default_rng(8)
+    a = np.zeros((m, k), np.float32)
+    last = codes[-len(codes) // 2 :]
+    rows = np.concatenate([codes[-18:], draw.choice(last, m - 18)]).view(np.float32)
+    a[np.arange(m), np.arange(m) % k] = rows
+    b = np.ascontiguousarray(np.broadcast_to(np.float32([1, -1, 0.5, 1.0625, 2.0**-9]), (k, n)))
+    wanted = Gemm(tile, compute, memory).run(a, b)
+    result = np.empty((m, n), wanted.dtype)
+    library.product(*(ctypes.c_void_p(x.ctypes.data) for x in (a, b, result)), m, n, k)
+    assert np.isnan(wanted.astype(np.float32)).any()
+    assert result.tobytes() == wanted.tobytes()
 
 
 ALL_FLOATS = [format for format in FORMATS.values() if not format.is_integer]
