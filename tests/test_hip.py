@@ -1,8 +1,10 @@
 """HIP programs: what their text says, a few of them run on the host, one compiled."""
 
+import ctypes
 import fnmatch
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +17,13 @@ from hip_broken import BROKEN, PAGE, wrong
 from hip_cases import OPS, kernel, placements
 from hip_host import compiled
 from hip_tools import device_assembly, matrix_instructions
+from mfma.builtins.entry import native_entry
 from mfma.cli import main
 from mfma.errors import OptionError
+from mfma.formats import F32, FORMATS, I8, I32, XF32, arrays
+from mfma.formats.codec import decode, encode
 from mfma.gemm import (
+    Conversion,
     DoubleBufferTilePolicy,
     Gemm,
     Memory,
@@ -28,6 +34,8 @@ from mfma.gemm import (
     SingleBufferTilePolicy,
 )
 from mfma.gemm.hip import expected_output, hip
+from mfma.gemm.hip.conversions import Step, function
+from mfma.gemm.hip.elements import CPP_TYPES
 from mfma.gemm.hip.expressions import digits
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "matrix_multiply_cdna3_mfma.hip"
@@ -147,11 +155,200 @@ def test_own_compute_policies_are_refused():
         hip(SingleBufferTilePolicy(32, 32, 8), OwnCompute("f32_16x16x8_xf32", 2, 2))
 
 
-def test_conversions_are_refused():
-    policy = MfmaPolicy("f32_16x16x16f16", 2, 2)
-    with pytest.raises(OptionError, match="a is f32 in memory, but a program takes it as f16, as the instruction does"):
-        hip(SingleBufferTilePolicy(32, 32, 16), policy, Memory(a="f32"))
-    assert hip(SingleBufferTilePolicy(32, 32, 16), policy, Memory(a="f16", d="f32"))
+@pytest.mark.parametrize(
+    ("op", "memory", "message"),
+    [
+        ("i32_16x16x32_i8", Memory(b="f32"), "converts f32 to i8, as b asks for: an integer format has no code for a"),
+        ("i32_16x16x32_i8", Memory(d="f32"), "converts f32 to i32, as d asks for: an integer format has no code"),
+        ("i32_16x16x32_i8", Memory(d="i8"), "converts i32 to i8, as d asks for: .* choose overflow='saturate'"),
+        ("f32_16x16x16f16", Memory(a="i32"), "converts i32 to f16, as a asks for: most of its random operands would"),
+    ],
+)
+def test_conversions_that_no_program_does_are_refused(op, memory, message):
+    with pytest.raises(OptionError, match=message):
+        hip(SingleBufferTilePolicy(32, 32, 32), MfmaPolicy(op, 2, 2), memory)
+
+
+def test_direct_loads_cannot_convert():
+    with pytest.raises(OptionError, match="A is f32 in memory, but direct loads cannot convert it"):
+        hip(*kernel("f32_16x16x16f16", "direct")[:2], Memory(a="f32", b_order="column"))
+
+
+def test_formats_that_are_the_kernel_s_own_change_nothing():
+    tile, policy = SingleBufferTilePolicy(32, 32, 16), MfmaPolicy("f32_16x16x16f16", 2, 2)
+    assert hip(tile, policy, Memory(a="f16", b="f16", d="f32")) == hip(tile, policy)
+
+
+# ---- Conversions ----
+
+CONVERTED = {
+    "f32 to f16": ("f32_16x16x16f16", "single", Memory("f32", "f32")),
+    "f32 to f16 and back, B by columns": ("f32_32x32x8f16", "double_padded", Memory("f32", None, "f16", "column")),
+    "f32 to bf16": ("f32_16x16x16bf16_1k", "double", Memory("f32", "f32", "bf16")),
+    "f32 to bf16, cut": ("f32_16x16x16bf16_1k", "swizzled", Memory(
+        "f32", "f32", "bf16", load=Conversion("truncate"), store=Conversion("truncate", "saturate"))),
+    "f32 to fp8 and bf8": ("f32_16x16x32_fp8_bf8", "double_swizzled", Memory("f32", "f16")),
+    "f32 to fp8, cut and saturated": ("f32_32x32x16_fp8_fp8", "padded", Memory(
+        "f32", "bf16", "f16", load=Conversion("truncate", "saturate"))),
+    "OCP to FNUZ, fp8 result": ("f32_16x16x32_fp8_fp8", "single", Memory("ocp_fp8", "ocp_bf8", "fp8")),
+    "f32 to xf32": ("f32_16x16x8_xf32", "single", Memory("f32", "f64", "xf32")),
+    "f64 from f32": ("f64_16x16x4f64", "double", Memory("f32", "i8", "f32")),
+    "f32 from i32": ("f32_16x16x4f32", "single", Memory("i32")),
+    "f16 result of direct loads": ("f32_16x16x16f16", "direct", Memory(d="f16", b_order="column")),
+    "i8 result": ("i32_16x16x32_i8", "single", Memory(d="i8", store=Conversion(overflow="saturate"))),
+}  # fmt: skip
+
+
+def converted(case):
+    op, kind, memory = CONVERTED[case]
+    tile, compute, _ = kernel(op, kind)
+    return tile, compute, memory
+
+
+@pytest.mark.parametrize("case", CONVERTED)
+def test_every_conversion_is_written_once_and_used(case):
+    text = hip(*converted(case))
+    names = re.findall(r"inline \w[\w ]* (\w+_from_\w+)\(\w[\w ]* element\)", text)
+    assert names
+    assert len(names) == len(set(names))
+    assert all(text.count(f"{name}(") >= 2 for name in names)
+    assert max(map(len, text.splitlines())) <= 120
+
+
+@needs_clang
+@pytest.mark.parametrize("case", ["f32 to f16", "f32 to bf16, cut", "f32 to fp8 and bf8", "f32 to xf32"])
+def test_kernels_that_convert_compile_without_a_header(tmp_path, case):
+    tile, compute, memory = converted(case)
+    found = set(matrix_instructions(device_assembly(tmp_path, hip(tile, compute, memory, device_only=True))))
+    assert {mnemonic for mnemonic, *_ in found} == {compute.op.mnemonic}
+
+
+@needs_clang
+@pytest.mark.parametrize("case", CONVERTED)
+def test_programs_that_convert_pass(tmp_path, case):
+    tile, compute, memory = converted(case)
+    program = compiled(tmp_path, hip(tile, compute, memory), compute.op.name)
+    for device in ("gfx942", "gfx1100"):
+        run = program.run(device, 8, 12, 9)
+        assert run.code == 0, run.out
+        assert run.out.endswith("PASSED\n")
+        assert (run.matrix_instructions > 0) is (device == "gfx942")
+
+
+@needs_clang
+def test_a_program_that_converts_wrongly_fails(tmp_path):
+    text, rounds = hip(*converted("f32 to f16")), "result += 2 * rest + (result & 1) > unit;"
+    assert text.count(rounds) == 1
+    run = compiled(tmp_path, text.replace(rounds, ""), "f32_16x16x16f16").run("gfx942", 8, 12, 9)
+    assert (run.code, run.out[-7:]) == (1, "FAILED\n")
+
+
+MULTIPLY = """
+extern "C" void product(const mem_a* a, const mem_b* b, mem_c* c, int m, int n, int k) {
+    launch<TilePolicy, ComputePolicy>(Problem{m, n, k, 1, 1, 0}, a, b, c);
+}
+"""
+
+
+@needs_clang
+@pytest.mark.parametrize(
+    ("op", "memory"),
+    [
+        ("f32_16x16x16f16", Memory("f32", "f32", "f16")),
+        ("f32_16x16x16bf16_1k", Memory("f32", "f32", "bf16")),
+        ("f32_16x16x32_fp8_bf8", Memory("f32", "f32", "f16")),
+        ("f32_16x16x32_fp8_bf8", Memory("f32", "f32", "bf16", load=Conversion("truncate", "saturate"))),
+    ],
+)
+def test_specials_subnormals_and_ties_go_through_a_kernel(tmp_path, op, memory):
+    tile, compute, _ = kernel(op, "single")
+    library = ctypes.CDLL(compiled(tmp_path, hip(tile, compute, memory) + MULTIPLY, op).library)
+    ctypes.c_void_p.in_dll(library, "matrix_instruction").value = native_entry(compute.op.record).address
+    codes = telling_codes(F32, compute.a)
+    # One telling number in each row: it shows unmixed in the results, also where it is infinite or NaN.
+    m, n, k = 300, 5, 37
+    draw = np.random.default_rng(8)
+    a = np.zeros((m, k), np.float32)
+    last = codes[-len(codes) // 2 :]
+    rows = np.concatenate([codes[-18:], draw.choice(last, m - 18)]).view(np.float32)
+    a[np.arange(m), np.arange(m) % k] = rows
+    b = np.ascontiguousarray(np.broadcast_to(np.float32([1, -1, 0.5, 1.0625, 2.0**-9]), (k, n)))
+    wanted = Gemm(tile, compute, memory).run(a, b)
+    result = np.empty((m, n), wanted.dtype)
+    library.product(*(ctypes.c_void_p(x.ctypes.data) for x in (a, b, result)), m, n, k)
+    assert np.isnan(wanted.astype(np.float32)).any()
+    assert result.tobytes() == wanted.tobytes()
+
+
+ALL_FLOATS = [format for format in FORMATS.values() if not format.is_integer]
+STEPS = [
+    Step(given, wanted, Conversion(rounding, overflow))
+    for given in [*ALL_FLOATS, I8, I32]
+    for wanted in ALL_FLOATS
+    if given != wanted
+    for rounding in ("rne", "truncate")
+    for overflow in ("ieee", "saturate")
+] + [Step(I32, I8, Conversion(overflow="saturate")), Step(I8, I32, Conversion())]
+
+
+@pytest.fixture(scope="module")
+def conversion_library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("conversions")
+    loop = """
+extern "C" void all_{0}({2}* to, const {1}* from, long count) {{
+    for (long i = 0; i < count; ++i) to[i] = {0}(from[i]);
+}}
+"""
+    parts = ["#define __host__", "#define __device__"]
+    for step in STEPS:
+        parts += [function(step), loop.format(step.name, CPP_TYPES[step.given], CPP_TYPES[step.wanted])]
+    (folder / "all.cpp").write_text("\n".join(parts))
+    flags = ["-std=c++17", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined",
+             "-fsanitize-trap=undefined"]  # fmt: skip
+    subprocess.run(["clang++-22", *flags, folder / "all.cpp", "-o", folder / "all.so"], check=True)
+    return ctypes.CDLL(folder / "all.so")
+
+
+def telling_codes(given, wanted):
+    """All codes of up to 16 bits; of more, random ones, specials, and numbers, ties and their neighbours of wanted."""
+    kind = np.dtype(arrays.code_dtype(given))
+    if given.bits <= 16:
+        return np.arange(1 << given.bits).astype(kind)
+    draw = np.random.default_rng(5)
+    several = [draw.integers(0, 1 << given.bits, 20000, kind)]
+    if given.is_integer:
+        several.append(draw.integers(-70000, 70000, 20000).astype(np.int32).view(kind))
+        several.append(np.array([0, 1, 127, 128, 129, 2**31 - 1, 2**31, -127, -128, -129]).astype(np.int32).view(kind))
+        return np.concatenate(several)
+    one, top = 1 << given.significand + given.ignored, (1 << given.bits - 1) - 1
+    infinity = top - one + 1
+    codes = draw.integers(0, 1 << min(wanted.bits, 62), 20000).astype(arrays.code_dtype(wanted))
+    if wanted.bits <= 16:
+        codes = np.arange(1 << wanted.bits).astype(codes.dtype)
+    with np.errstate(all="ignore"):
+        near = encode(decode(codes, wanted), "f64")
+        ties = near * (1 + 2.0 ** -(wanted.significand + 1))
+        below = near + wanted.tiny / 2 if wanted.tiny / 2 > 0 else near
+    for values in (near, ties, below):
+        exact = encode(values, given).view(kind)
+        several += [exact, exact + kind.type(1), exact - kind.type(1)]
+    specials = [0, 1, one - 1, one, infinity - 1, infinity, infinity + 1, top, infinity | one >> 1]
+    several.append(np.array([s | sign << given.bits - 1 for s in specials for sign in (0, 1)], kind))
+    return np.concatenate(several)
+
+
+@needs_clang
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+def test_conversions_give_the_bits_of_encode(conversion_library, step):
+    codes = np.ascontiguousarray(telling_codes(step.given, step.wanted))
+    result = np.empty(codes.size, arrays.code_dtype(step.wanted))
+    getattr(conversion_library, f"all_{step.name}")(
+        *map(ctypes.c_void_p, (result.ctypes.data, codes.ctypes.data)), ctypes.c_long(codes.size)
+    )
+    stored = F32 if step.given == XF32 else step.given
+    wanted = encode(arrays.view(codes, stored), step.wanted, step.how.rounding, step.how.overflow)
+    wrong = np.flatnonzero(result != wanted.view(result.dtype))
+    assert not wrong.size, [(hex(codes[i]), hex(result[i]), hex(wanted.view(result.dtype)[i])) for i in wrong[:3]]
 
 
 # ---- The example ----
@@ -258,6 +455,14 @@ def test_the_command_prints_what_is_not_written_to_a_file():
     )
     tile, compute = DoubleBufferTilePolicy(64, 32, 16, padding=4), MfmaPolicy("f32_32x32x8f16", tiles_m=2)
     assert result.output == hip(tile, compute, device_only=True)
+
+
+def test_the_command_converts():
+    result = command("--op", "f32_32x32x8f16", "--tile", "32x32x16", "--a-format", "f32", "--d-format", "f16",
+                     "--store-rounding", "truncate", "--device-only")  # fmt: skip
+    memory = Memory("f32", d="f16", store=Conversion("truncate"))
+    tile = SingleBufferTilePolicy(32, 32, 16)
+    assert result.output == hip(tile, MfmaPolicy("f32_32x32x8f16"), memory, device_only=True)
 
 
 def test_the_command_refuses_in_one_line():

@@ -13,7 +13,7 @@ from hip_cases import OPS, TILES, kernel, placements
 from hip_host import compiled
 from hip_tools import device_assembly, matrix_instructions, rocm, rocm_flags, tool
 from mfma.asm import lint
-from mfma.gemm import Placement
+from mfma.gemm import Memory, Placement
 from mfma.gemm.hip import hip
 
 pytestmark = pytest.mark.long
@@ -111,6 +111,7 @@ WHOLE = {
     "double f16": kernel("f32_32x32x8f16", "double_padded"),
     "direct fp8": kernel("f32_16x16x32_fp8_bf8", "direct_swizzled"),
     "blocks along k": kernel("f64_4x4x4f64", "single", Placement.K),
+    "f32 to f16, bf16 result": (*kernel("f32_32x32x8f16", "double")[:2], Memory("f32", "f32", "bf16")),
     "batch of i8": kernel("i32_4x4x4i8", "single", Placement.BATCH),
 }
 

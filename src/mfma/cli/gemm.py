@@ -57,7 +57,7 @@ def _problem(command: Function) -> Function:
     return command
 
 
-def _memory(command: Function) -> Function:
+def memory_options(command: Function) -> Function:
     """Give a command the formats in memory; it is called with ``memory``."""
 
     @functools.wraps(command)
@@ -101,7 +101,7 @@ def _memory(command: Function) -> Function:
 @click.option("--padding", type=int, default=0, metavar="N", help="Unused elements at the end of a row in LDS.")
 @click.option("--swizzle", type=int, default=0, metavar="N", help="Elements of a chunk that XOR moves; 0 is none.")
 @_problem
-@_memory
+@memory_options
 @k_order
 @click.option("--c", metavar="C.npy", help="C, which is added with --beta.")
 @click.option("--alpha", type=float, default=1.0, show_default=True)
@@ -258,7 +258,7 @@ def _verify(kernel: Gemm, operands: list[Any], options: dict[str, Any], result: 
 )
 @click.option("--op", "names", required=True, multiple=True, metavar="OP", help="An instruction; may be repeated.")
 @_problem
-@_memory
+@memory_options
 @click.option("--top", type=int, default=10, show_default=True, metavar="N", help="How many to print.")
 @as_json
 def tune(

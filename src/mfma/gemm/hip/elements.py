@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from string import Template
 
-from mfma.formats import BF8, BF16, F16, F32, F64, FP8, I8, I32, XF32, Format, Specials
+from mfma.formats import BF8, BF16, F16, F32, F64, FP8, I8, I32, OCP_BF8, OCP_FP8, XF32, Format, Specials
 
-__all__ = ["CPP_TYPES", "RandomElement", "multiply_add", "note", "random_element", "value_function"]
+__all__ = ["CPP_TYPES", "SPREAD", "RandomElement", "multiply_add", "note", "random_element", "value_function"]
 
 CPP_TYPES: dict[Format, str] = {
     F64: "double",
@@ -19,6 +19,8 @@ CPP_TYPES: dict[Format, str] = {
     BF8: "unsigned char",
     I8: "signed char",
     I32: "int",
+    OCP_FP8: "unsigned char",
+    OCP_BF8: "unsigned char",
 }
 """Format -> the C++ type of an element in memory, LDS and fragments; of formats that C++ lacks, the code."""
 
@@ -99,10 +101,10 @@ class RandomElement:
         return f"{self.exponent_bits}, {self.mantissa_bits}, {self.lowest}, {self.exponents}"
 
 
-def random_element(format: Format) -> RandomElement:
-    """Return how random elements of a format are made: integers of all codes, others around 1."""
+def random_element(format: Format, spread: int = SPREAD) -> RandomElement:
+    """Return how random elements of a format are made: integers of all codes, others around 1, ``spread`` binades."""
     if format.is_integer:
         return RandomElement(0, format.bits - 1, 0, 1)
     top = (1 << format.exponent) - (2 if format.has_infinity else 1)
-    lowest, highest = max(1, format.bias - SPREAD), min(top, format.bias + SPREAD - 1)
+    lowest, highest = max(1, format.bias - SPREAD), min(top, format.bias + spread - 1)
     return RandomElement(format.exponent, format.significand + format.ignored, lowest, highest - lowest + 1)

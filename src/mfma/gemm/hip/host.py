@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from mfma.formats import F64, Format
 from mfma.gemm.compute import MfmaPolicy
 from mfma.gemm.hip.compute_policy import struct_name
-from mfma.gemm.hip.elements import random_element
-from mfma.gemm.hip.expected import Problem, fallback, matrix_core
+from mfma.gemm.hip.conversions import Conversions, Step, conversions
+from mfma.gemm.hip.expected import Problem, fallback, matrix_core, random_elements
 from mfma.gemm.hip.source import fill
 from mfma.gemm.kernel import Gemm
 from mfma.gemm.protocols import ComputePolicy
@@ -51,6 +51,16 @@ float seen(float element) {{
 
 """
 
+WITHIN = """\
+    return std::fabs(computed - expected) <= tolerance;  // not so for a NaN"""
+STORED_BETWEEN = """\
+    // What is in memory has been rounded again. That keeps the order, so it lies between what the bounds become.
+    const mem_c low = {store}((elem_c)(expected - tolerance));
+    const mem_c high = {store}((elem_c)(expected + tolerance));
+    if (!std::memcmp(&computed, &low, sizeof low) || !std::memcmp(&computed, &high, sizeof high)) return true;
+    const elem_c value = {load}(computed);
+    return {load}(low) <= value && value <= {load}(high);"""
+
 FALLBACK_BITS = """\
 
 // The same by fused multiply-adds, which other GPUs use.
@@ -80,14 +90,16 @@ def host(gemm: Gemm) -> str:
     compute, accumulator = gemm.compute, gemm.compute.accumulator
     alpha, beta = (3, -2) if accumulator.is_integer else (1.25, -0.75)
     problem = Problem(*_small(gemm), alpha, beta)
-    bits_type = f"std::uint{accumulator.bits}_t"
+    bits_type = f"std::uint{gemm.memory.formats(compute)[2].bits}_t"
+    random_a, random_b, random_c = random_elements(gemm)
     is_matrix = isinstance(compute, MfmaPolicy)
     others = FALLBACK_BITS.format(type=bits_type, bits=_hex(fallback(gemm, problem))) if is_matrix else ""
     return fill(
         "host",
-        random_a=random_element(compute.a),
-        random_b=random_element(compute.b),
-        random_c=random_element(accumulator),
+        **conversions(gemm).memory_types,
+        random_a=random_a,
+        random_b=random_b,
+        random_c=random_c,
         check=_checking(gemm),
         random_problem=_listed(_ragged(gemm)),
         bits_problem=_listed(_small(gemm)),
@@ -145,14 +157,33 @@ def _checking(gemm: Gemm) -> str:
     """Write how an element of the result is compared with the host's own sum."""
     compute, accumulator = gemm.compute, gemm.compute.accumulator
     index = "(product * p.n + j) * p.k + kk" if gemm.memory.b_order == "column" else "(product * p.k + kk) * p.n + j"
-    a, b = "value_of_a(operands.a[(product * p.m + i) * p.k + kk])", f"value_of_b(operands.b[{index}])"
+    made = conversions(gemm)
+    a = _value("a", made.a, "(product * p.m + i) * p.k + kk")
+    b = _value("b", made.b, index)
+    loaded_c, mem_c = made.load_c.of("operands.c[at]"), made.memory_types["mem_c"]
     if accumulator.is_integer:
-        return fill("check_int", operand_a=a, operand_b=b)
+        return fill("check_int", operand_a=a, operand_b=b, operand_c=loaded_c, mem_c=mem_c, verdict=_exactly(made))
     helper = ""
     if compute.a.ignored:
         helper = CUT.format(bits=compute.a.ignored, mask=(1 << compute.a.ignored) - 1)
         a, b = f"seen<ComputePolicy>({a})", f"seen<ComputePolicy>({b})"
-    return helper + fill("check_float", wide=WIDER.get(accumulator, "double"), operand_a=a, operand_b=b)
+    verdict = STORED_BETWEEN.format(store=made.store_c.name, load=made.load_c.name) if made.converts_c else WITHIN
+    c = {"given_c": "", "operand_c": loaded_c}
+    if made.converts_c:
+        c = {"given_c": f"    const elem_c c = {loaded_c};\n", "operand_c": "c"}
+    wide = WIDER.get(accumulator, "double")
+    return helper + fill("check_float", wide=wide, operand_a=a, operand_b=b, verdict=verdict, mem_c=mem_c, **c)
+
+
+def _value(matrix: str, step: Step, index: str) -> str:
+    line_break = f"\n{' ' * 12}" if step.converts else ""
+    return f"value_of_{matrix}({line_break}{step.of(f'operands.{matrix}[{index}]')})"
+
+
+def _exactly(made: Conversions) -> str:
+    if not made.converts_c:
+        return "    return (std::uint32_t)computed == alpha * sum + beta * c;"
+    return f"    return computed == {made.store_c.of('(elem_c)(alpha * sum + beta * c)')};"
 
 
 def _listed(sizes: Sizes) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mfma.errors import OptionError
-from mfma.formats import Format
 from mfma.gemm.compute import MfmaPolicy, ScalarFMAPolicy
 from mfma.gemm.hip.compute_policy import mfma_policy, struct_name
+from mfma.gemm.hip.conversions import conversions, written
 from mfma.gemm.hip.elements import CPP_TYPES, multiply_add, note, value_function
 from mfma.gemm.hip.host import INCLUDES, host
 from mfma.gemm.hip.source import fill
@@ -37,7 +37,7 @@ def hip(tile: TilePolicy, compute: ComputePolicy, memory: Memory | None = None, 
     Args:
         tile: a tile policy of `mfma.gemm`.
         compute: a compute policy of `mfma.gemm`.
-        memory: how B is stored; A, B and C are in memory as the compute policy takes them.
+        memory: how B is stored, the formats in memory, and how they are converted on load and on store.
         device_only: write only the kernels, which then need no header at all.
 
     Raises:
@@ -64,14 +64,7 @@ def _check(gemm: Gemm) -> None:
             f"no program is written for the compute policy {type(gemm.compute).__name__}, only for MfmaPolicy and "
             "ScalarFMAPolicy: use one of these."
         )
-    own = (gemm.compute.a, gemm.compute.b, gemm.compute.accumulator)
-    for name, wanted in zip(("a", "b", "d"), own, strict=True):
-        given: Format | None = getattr(gemm.memory, name)
-        if given is not None and given != wanted:
-            raise OptionError(
-                f"{name} is {given} in memory, but a program takes it as {wanted}, as the instruction does: leave the "
-                "format out and convert the matrix beforehand."
-            )
+    conversions(gemm)
 
 
 def _section(title: str, text: str) -> str:
@@ -101,14 +94,15 @@ def _kernel(gemm: Gemm) -> Iterator[str]:
     policies = [fill("scalar")]
     if isinstance(compute, MfmaPolicy):
         policies.insert(0, mfma_policy(compute, gemm.tile.layout_a(compute), gemm.tile.layout_b(compute)))
-    yield _section("Elements", _elements(compute))
+    yield _section("Elements", _elements(gemm))
     yield _section("Data movement: the tile policy", tile_policies(gemm))
     yield _section("Arithmetic: the compute policy", "\n\n".join(policies))
-    yield _section("The kernel", fill("kernel"))
+    yield _section("The kernel", fill("kernel", result=_result(gemm), **conversions(gemm).memory_types))
     yield _section("The policies of this program", _aliases(gemm))
 
 
-def _elements(compute: ComputePolicy) -> str:
+def _elements(gemm: Gemm) -> str:
+    compute = gemm.compute
     accumulator = compute.accumulator
     text = fill(
         "elements",
@@ -116,6 +110,7 @@ def _elements(compute: ComputePolicy) -> str:
         elem_a=CPP_TYPES[compute.a],
         elem_b=CPP_TYPES[compute.b],
         elem_c=CPP_TYPES[accumulator],
+        conversions=written(conversions(gemm)),
         note_a=note(compute.a),
         note_b=note(compute.b),
         note_c=note(accumulator),
@@ -123,6 +118,18 @@ def _elements(compute: ComputePolicy) -> str:
         **multiply_add(accumulator),
     )
     return text.lstrip("\n")
+
+
+def _result(gemm: Gemm) -> str:
+    """Write what becomes of an output."""
+    made = conversions(gemm)
+    if not made.converts_c:
+        return "        c = beta == 0 ? multiply(alpha, value) : multiply_add(alpha, value, multiply(beta, c));"
+    return f"""\
+        const elem_c result = beta == 0
+                                  ? multiply(alpha, value)
+                                  : multiply_add(alpha, value, multiply(beta, {made.load_c.of("c")}));
+        c = {made.store_c.of("result")};"""
 
 
 def _vector_types(compute: ComputePolicy) -> list[str]:
@@ -156,7 +163,8 @@ def _aliases(gemm: Gemm) -> str:
 
 def _instantiations(gemm: Gemm) -> str:
     """Write what makes the compiler emit the kernels, which a whole program does by launching them."""
-    arguments = "const elem_a*, const elem_b*, elem_c*, int, int, int, int, elem_c, elem_c"
+    types = conversions(gemm).memory_types
+    arguments = "const {mem_a}*, const {mem_b}*, {mem_c}*, int, int, int, int, elem_c, elem_c".format(**types)
     pairs = ["TilePolicy, ComputePolicy"]
     if isinstance(gemm.compute, MfmaPolicy):
         pairs.append("FallbackTilePolicy, FallbackComputePolicy")

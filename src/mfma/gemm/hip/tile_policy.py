@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mfma.gemm.hip.conversions import conversions
 from mfma.gemm.hip.source import fill
 from mfma.gemm.kernel import Gemm
 from mfma.gemm.lds import BANK_BYTES, BANKS, LDS_BYTES
@@ -31,10 +32,13 @@ IN_PLACE = """\
 def tile_policies(gemm: Gemm) -> str:
     """Write the tile policy of a kernel with all that it needs."""
     tile, by_columns = gemm.tile, gemm.memory.b_order == "column"
-    layout = tile.layout_a(gemm.compute)
+    layout, made = tile.layout_a(gemm.compute), conversions(gemm)
     parts = [
         fill(
             "tiles",
+            load_a=made.a.of("*element"),
+            load_b=made.b.of("*element"),
+            **made.memory_types,
             b_storage="n x k: B is stored by columns" if by_columns else "k x n, row-major",
             b_index="((long long)product * block.n + j) * block.k + p"
             if by_columns

@@ -1,7 +1,7 @@
 // Whether an element of the result is right. Each of the k products and the sums with C may lose a unit in the last
 // place of the largest of them, no more.
 template <typename ComputePolicy>
-bool is_right(const Problem& p, const Operands& operands, size_t at, elem_c computed) {
+bool is_right(const Problem& p, const Operands& operands, size_t at, ${mem_c} computed) {
     const size_t product = at / p.n / p.m, i = at / p.n % p.m, j = at % p.n;
     ${wide} sum = 0, magnitude = 0;
     for (size_t kk = 0; kk < (size_t)p.k; ++kk) {
@@ -10,9 +10,9 @@ bool is_right(const Problem& p, const Operands& operands, size_t at, elem_c comp
         sum += a * b;
         magnitude += std::fabs(a * b);
     }
-    const ${wide} alpha = p.alpha, scaled_c = p.beta == 0 ? 0 : (${wide})p.beta * operands.c[at];
+${given_c}    const ${wide} alpha = p.alpha, scaled_c = p.beta == 0 ? 0 : (${wide})p.beta * ${operand_c};
     const ${wide} expected = alpha * sum + scaled_c;
     const ${wide} tolerance = (p.k + 8) * (${wide})std::numeric_limits<elem_c>::epsilon() *
                              (std::fabs(alpha) * magnitude + std::fabs(scaled_c));
-    return std::fabs(computed - expected) <= tolerance;  // not so for a NaN
+${verdict}
 }

@@ -2,7 +2,7 @@ ${vector_types}
 using elem_a = ${elem_a};  // ${note_a}
 using elem_b = ${elem_b};  // ${note_b}
 using elem_c = ${elem_c};  // ${note_c}: accumulators and C
-
+${conversions}
 constexpr int wave_size = 64;
 
 ${values}

@@ -19,7 +19,7 @@ struct Problem {
 // ---- Launch ----
 
 template <typename TilePolicy, typename ComputePolicy>
-void launch(const Problem& p, const elem_a* A, const elem_b* B, elem_c* C) {
+void launch(const Problem& p, const ${mem_a}* A, const ${mem_b}* B, ${mem_c}* C) {
     const auto blocks = [](int size, int tile) { return (unsigned)((size + tile - 1) / tile); };
     const dim3 grid(blocks(p.n, TilePolicy::block_tile_n), blocks(p.m, TilePolicy::block_tile_m),
                     blocks(p.batch, TilePolicy::batch));
@@ -79,15 +79,15 @@ private:
 };
 
 struct Operands {
-    std::vector<elem_a> a;
-    std::vector<elem_b> b;
-    std::vector<elem_c> c;
+    std::vector<${mem_a}> a;
+    std::vector<${mem_b}> b;
+    std::vector<${mem_c}> c;
 
     Operands(const Problem& p, unsigned seed) : a(p.size_a()), b(p.size_b()), c(p.size_c()) {
         Random random(seed);
-        for (elem_a& element : a) element = random.element<elem_a>(${random_a});
-        for (elem_b& element : b) element = random.element<elem_b>(${random_b});
-        for (elem_c& element : c) element = random.element<elem_c>(${random_c});
+        for (${mem_a}& element : a) element = random.element<${mem_a}>(${random_a});
+        for (${mem_b}& element : b) element = random.element<${mem_b}>(${random_b});
+        for (${mem_c}& element : c) element = random.element<${mem_c}>(${random_c});
     }
 };
 
@@ -97,12 +97,12 @@ ${check}
 
 // Runs the kernel on random operands.
 template <typename TilePolicy, typename ComputePolicy>
-std::vector<elem_c> computed(const Problem& p, const Operands& operands) {
-    DeviceArray<elem_a> A(operands.a);
-    DeviceArray<elem_b> B(operands.b);
-    DeviceArray<elem_c> C(operands.c);
+std::vector<${mem_c}> computed(const Problem& p, const Operands& operands) {
+    DeviceArray<${mem_a}> A(operands.a);
+    DeviceArray<${mem_b}> B(operands.b);
+    DeviceArray<${mem_c}> C(operands.c);
     launch<TilePolicy, ComputePolicy>(p, A.data, B.data, C.data);
-    std::vector<elem_c> result(p.size_c());
+    std::vector<${mem_c}> result(p.size_c());
     C.copy_to(result);
     return result;
 }
@@ -117,7 +117,7 @@ template <typename TilePolicy, typename ComputePolicy>
 bool verify_random() {
     const Problem p{${random_problem}, ${alpha}, ${beta}};
     const Operands operands(p, 42);
-    const std::vector<elem_c> result = computed<TilePolicy, ComputePolicy>(p, operands);
+    const std::vector<${mem_c}> result = computed<TilePolicy, ComputePolicy>(p, operands);
     size_t good = 0;
     for (size_t at = 0; at < result.size(); ++at) good += is_right<ComputePolicy>(p, operands, at, result[at]);
     return report("random operands", p, good, result.size(), "within tolerance");
@@ -131,9 +131,9 @@ ${fallback_bits}
 template <typename TilePolicy, typename ComputePolicy, size_t Size>
 bool verify_bits(const ${bits_type} (&expected)[Size]) {
     const Problem p{${bits_problem}, ${alpha}, ${beta}};
-    const std::vector<elem_c> result = computed<TilePolicy, ComputePolicy>(p, Operands(p, 1));
+    const std::vector<${mem_c}> result = computed<TilePolicy, ComputePolicy>(p, Operands(p, 1));
     size_t good = 0;
-    for (size_t at = 0; at < Size; ++at) good += std::memcmp(&result[at], &expected[at], sizeof(elem_c)) == 0;
+    for (size_t at = 0; at < Size; ++at) good += std::memcmp(&result[at], &expected[at], sizeof(${mem_c})) == 0;
     return report("expected bits", p, good, Size, "equal");
 }
 
@@ -142,9 +142,9 @@ bool verify_bits(const ${bits_type} (&expected)[Size]) {
 template <typename TilePolicy, typename ComputePolicy>
 bool measure(const Problem& p) {
     const Operands operands(p, 7);
-    DeviceArray<elem_a> A(operands.a);
-    DeviceArray<elem_b> B(operands.b);
-    DeviceArray<elem_c> C(operands.c);
+    DeviceArray<${mem_a}> A(operands.a);
+    DeviceArray<${mem_b}> B(operands.b);
+    DeviceArray<${mem_c}> C(operands.c);
 
     constexpr int warm_ups = 3, launches = 10;
     for (int i = 0; i < warm_ups; ++i) launch<TilePolicy, ComputePolicy>(p, A.data, B.data, C.data);
@@ -163,7 +163,7 @@ bool measure(const Problem& p) {
     HIP_CHECK(hipEventDestroy(stop));
 
     // Beta is 0, so every launch has computed the same. A sample of it is verified: a fast wrong answer is no answer.
-    std::vector<elem_c> result(p.size_c());
+    std::vector<${mem_c}> result(p.size_c());
     C.copy_to(result);
     constexpr size_t samples = ${samples};
     Random random(3);
@@ -175,8 +175,8 @@ bool measure(const Problem& p) {
     const bool passed = report("timed", p, good, samples, "of a sample within tolerance");
 
     const double seconds = total_ms / launches / 1e3;
-    const double bytes = (double)p.size_a() * sizeof(elem_a) + (double)p.size_b() * sizeof(elem_b) +
-                         (double)p.size_c() * sizeof(elem_c);
+    const double bytes = (double)p.size_a() * sizeof(${mem_a}) + (double)p.size_b() * sizeof(${mem_b}) +
+                         (double)p.size_c() * sizeof(${mem_c});
     const double operations = 2.0 * p.batch * p.m * p.n * p.k;
     std::printf("average %.3f ms, %.1f GB/s at least, %.2f ${operations_unit}\n", seconds * 1e3, bytes / seconds / 1e9,
                 operations / seconds / 1e12);

@@ -36,7 +36,7 @@ struct KernelTraits {
 // C = alpha * A * B + beta * C, for `batch` products that lie one after the other.
 template <typename TilePolicy, typename ComputePolicy>
 __global__ void __launch_bounds__((KernelTraits<TilePolicy, ComputePolicy>::num_threads))
-    matrix_multiply_generic(const elem_a* __restrict__ A, const elem_b* __restrict__ B, elem_c* __restrict__ C, int m,
+    matrix_multiply_generic(const ${mem_a}* __restrict__ A, const ${mem_b}* __restrict__ B, ${mem_c}* __restrict__ C, int m,
                             int n, int k, int batch, elem_c alpha, elem_c beta) {
     (void)TilePolicyTraits<TilePolicy>{};
     (void)ComputePolicyTraits<ComputePolicy>{};
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__((KernelTraits<TilePolicy, ComputePolicy>::num_
         i += block.block_row_start + row;
         j += block.block_col_start + col;
         if (product >= block.products || i >= m || j >= n) return;
-        elem_c& c = C[((long long)(first + product) * m + i) * n + j];
-        c = beta == 0 ? multiply(alpha, value) : multiply_add(alpha, value, multiply(beta, c));
+        ${mem_c}& c = C[((long long)(first + product) * m + i) * n + j];
+${result}
     });
 }
