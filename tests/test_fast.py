@@ -511,7 +511,9 @@ def multiply_between_guards() -> None:
 
     fast._kernel = guarded_kernel  # type: ignore[assignment]
     rng = np.random.default_rng(0)
-    for high, (m, n, k), way in itertools.product((False, True), [(97, 65, 131), (5, 3, 7), (96, 64, 128), (289, 3, 513)], WAYS):
+    for high, (m, n, k), way in itertools.product(
+        (False, True), [(97, 65, 131), (5, 3, 7), (96, 64, 128), (289, 3, 513)], WAYS
+    ):
         ops, model, ovfl = way.values
         a, b, d = (guarded(x, high) for x in bits(rng, ops[-1], m, n, k))
         multiply(ops[-1], a, b, d, model=model, fp16_ovfl=ovfl, order=guarded(rng.permutation(k), high), threads=1)
