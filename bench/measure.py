@@ -16,8 +16,8 @@ COLUMNS = ("work", "measured", "peer", "ratio", "target", "met?")
 SAMPLE = 0.04, 0.3
 """Least and most seconds of a sample, unless one run takes longer."""
 
-SETTLE = 0.05
-"""Seconds of rest before a sample: the threads of a BLAS spin for some 25 ms after a product and slow what follows."""
+SETTLE = 0.25
+"""Seconds of rest before a sample: the threads of a BLAS spin for some 100 ms after a product and slow what follows."""
 
 TURNS, PATIENCE = 5, 4
 """Samples of each work at least, unless they take so many times the budget."""
