@@ -15,7 +15,7 @@ from bench.measure import Work
 __all__ = ["mmasim", "numpy"]
 
 MMASIM_SIZE = 256
-"""Rows, columns and k of mmasim's products: about where it is fastest."""
+"""Rows, columns and k of mmasim's products."""
 
 
 def numpy(dtype: type, size: int) -> Work:
