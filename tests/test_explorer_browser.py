@@ -28,6 +28,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--disable-ipc-flooding-protection",  # tests change the address faster than a hand can
     "--hide-scrollbars",
 )
 DESKTOP = {"width": 1440, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
@@ -120,6 +121,7 @@ def driver(tmp_path_factory):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     started = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
+    started.set_script_timeout(300)  # a script may walk over every cell of an operand, on a busy machine
     yield started
     started.quit()
 
