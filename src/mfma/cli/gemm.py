@@ -57,6 +57,35 @@ def _problem(command: Function) -> Function:
     return command
 
 
+def policy_options(command: Function) -> Function:
+    """Give a command what `kernel_of` makes the two policies of."""
+    for option in (
+        click.option(
+            "--swizzle", type=int, default=0, metavar="N", help="Elements of a chunk that XOR moves; 0 is none."
+        ),
+        click.option("--padding", type=int, default=0, metavar="N", help="Unused elements at the end of a row in LDS."),
+        click.option(
+            "--buffers", type=click.Choice(BUFFERS), default="single", show_default=True, help="The tile policy."
+        ),
+        click.option(
+            "--placement", default="m", show_default=True, help="Blocks of the instruction: m, n, batch or k."
+        ),
+        click.option(
+            "--waves", default="1x1", show_default=True, metavar="MxN", callback=sizes(2), help="Waves of a block."
+        ),
+        click.option(
+            "--tile", required=True, metavar="MxNxK", callback=sizes(3), help="Block of a work-group, strip of K."
+        ),
+        target,
+        click.option(
+            "--scalar", metavar="MxN", callback=sizes(2), help="No instruction: MxN outputs a thread, by v_fma_f32."
+        ),
+        click.option("--op", "name", metavar="OP", help="The matrix instruction."),
+    ):
+        command = option(command)
+    return command
+
+
 def memory_options(command: Function) -> Function:
     """Give a command the formats in memory; it is called with ``memory``."""
 
@@ -91,15 +120,7 @@ def memory_options(command: Function) -> Function:
 )
 @click.argument("a", metavar="[A.npy", required=False)
 @click.argument("b", metavar="B.npy]", required=False)
-@click.option("--op", "name", metavar="OP", help="The matrix instruction.")
-@click.option("--scalar", metavar="MxN", callback=sizes(2), help="No instruction: MxN outputs a thread, by v_fma_f32.")
-@target
-@click.option("--tile", required=True, metavar="MxNxK", callback=sizes(3), help="Block of a work-group, strip of K.")
-@click.option("--waves", default="1x1", show_default=True, metavar="MxN", callback=sizes(2), help="Waves of a block.")
-@click.option("--placement", default="m", show_default=True, help="Blocks of the instruction: m, n, batch or k.")
-@click.option("--buffers", type=click.Choice(BUFFERS), default="single", show_default=True, help="The tile policy.")
-@click.option("--padding", type=int, default=0, metavar="N", help="Unused elements at the end of a row in LDS.")
-@click.option("--swizzle", type=int, default=0, metavar="N", help="Elements of a chunk that XOR moves; 0 is none.")
+@policy_options
 @_problem
 @memory_options
 @k_order

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mfma.cli.gemm import BUFFERS, kernel_of, memory_options, sizes
-from mfma.cli.options import target
+from mfma.cli.gemm import kernel_of, memory_options, policy_options
 from mfma.cli.shell import Command
 
 if TYPE_CHECKING:
@@ -26,15 +25,7 @@ __all__ = ["hip"]
         "mfma hip --op f32_4x4x4f16 --tile 64x16x16 --waves 1x4 --placement m --device-only",
     ),
 )
-@click.option("--op", "name", metavar="OP", help="The matrix instruction.")
-@click.option("--scalar", metavar="MxN", callback=sizes(2), help="No instruction: MxN outputs a thread, by v_fma_f32.")
-@target
-@click.option("--tile", required=True, metavar="MxNxK", callback=sizes(3), help="Block of a work-group, strip of K.")
-@click.option("--waves", default="1x1", show_default=True, metavar="MxN", callback=sizes(2), help="Waves of a block.")
-@click.option("--placement", default="m", show_default=True, help="Blocks of the instruction: m, n, batch or k.")
-@click.option("--buffers", type=click.Choice(BUFFERS), default="single", show_default=True, help="The tile policy.")
-@click.option("--padding", type=int, default=0, metavar="N", help="Unused elements at the end of a row in LDS.")
-@click.option("--swizzle", type=int, default=0, metavar="N", help="Elements of a chunk that XOR moves; 0 is none.")
+@policy_options
 @click.option("--kwidth", type=int, metavar="W", help="Each lane loads W consecutive k (Triton's kpack).")
 @memory_options
 @click.option("--device-only", is_flag=True, help="Only the kernels, which need no header.")

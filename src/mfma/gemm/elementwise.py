@@ -67,6 +67,6 @@ def _kernel(format: Format, single: tuple[bool, ...]) -> Callable[[int, int, int
             with_quiet_nans(d.bitcast(I64 if format.bits == 64 else I32), format).store(result, index)
         kernel.finish()
 
-    address = function_address("fma", [format, single], write, (__name__, "mfma.numerics.panels"))
+    address = function_address("fma", [format, single], write, (__name__, "mfma.numerics.panels", "mfma.numerics.nans"))
     pointer = ctypes.c_void_p
     return ctypes.CFUNCTYPE(None, pointer, pointer, pointer, pointer, ctypes.c_int64)(address)

@@ -16,10 +16,10 @@ from llvmlite import ir
 from mfma.formats import Format
 from mfma.isa.accumulation import Accumulation, FmaChain, GroupSum
 from mfma.native.jit import function_address
-from mfma.native.simd import F32, F64, I8, I16, I32, I64, POINTER, Kernel, Value, bits, vector
+from mfma.native.simd import F32, F64, I8, I64, POINTER, Kernel, Value, bits, vector
 from mfma.numerics.chain import Walk, add_chains, add_integers
 from mfma.numerics.group_sum import LANES, Load, Side, add_group
-from mfma.numerics.panels import Carrier, Panel, carrier, with_quiet_nans
+from mfma.numerics.panels import STORAGE, Carrier, Panel, carrier, with_quiet_nans
 
 __all__ = ["COLUMNS", "Arithmetic", "product", "scratch_bytes"]
 
@@ -29,7 +29,6 @@ DEPTH = 128
 """Values of k in a panel: a multiple of every instruction's k and every group."""
 
 SOURCES = tuple(f"mfma.numerics.{name}" for name in ("blocks", "chain", "group_sum", "panels", "nans"))
-STORAGE = {8: I8, 16: I16, 32: I32, 64: I64}
 
 
 @dataclass(frozen=True)

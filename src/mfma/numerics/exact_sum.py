@@ -17,8 +17,8 @@ from llvmlite import ir
 
 from mfma.formats import Format
 from mfma.native.jit import function_address
-from mfma.native.simd import F32, F64, I8, I16, I32, I64, POINTER, Kernel, Value
-from mfma.numerics.panels import decode, with_quiet_nans
+from mfma.native.simd import F32, F64, I8, I32, I64, POINTER, Kernel, Value
+from mfma.numerics.panels import STORAGE, decode, with_quiet_nans
 
 __all__ = ["exact_product", "exact_scratch_bytes"]
 
@@ -29,7 +29,6 @@ DEPTH = 512
 I128 = ir.IntType(128)
 SPECIAL = 1 << 20
 """Exponent that marks an infinity or a NaN."""
-STORAGE = {8: I8, 16: I16, 32: I32, 64: I64}
 
 
 @dataclass(frozen=True)

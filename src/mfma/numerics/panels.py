@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from mfma.formats import Format, Specials
-from mfma.native.simd import F32, F64, I8, I16, I32, Value
+from mfma.native.simd import F32, F64, I8, I16, I32, I64, Value
 from mfma.numerics.nans import quiet_nan
 
 __all__ = [
     "NARROW",
+    "STORAGE",
     "WIDE",
     "Carrier",
     "Panel",
@@ -28,6 +29,10 @@ __all__ = [
     "power_of_two",
     "with_quiet_nans",
 ]
+
+
+STORAGE = {8: I8, 16: I16, 32: I32, 64: I64}
+"""Bits of a format -> type of its codes in memory."""
 
 
 @dataclass(frozen=True)
