@@ -96,9 +96,7 @@ class Gemm:
         Raises:
             OperandShapeError, OperandTypeError, OptionError: what was given cannot be computed.
         """
-        gemm, order = self._ordered(k_order)
-        given, factors = gemm._given(a, b, c, alpha, beta)
-        cut = parts(gemm.compute, given.shape[3], gemm.tile.k_tile_size, order, split_k)
+        gemm, given, factors, cut = self._prepared((a, b, c), (alpha, beta), k_order, split_k)
         acc = exact.accumulate(gemm.tile, gemm.compute, gemm.memory, given, cut, progress)
         return gemm._finish(acc, given, *factors)
 
@@ -116,9 +114,7 @@ class Gemm:
         progress: Progress | None = None,
     ) -> NDArray[Any]:
         """Compute the same bits as `simulate` with the kernels of `mfma.matmul`; ``threads`` as there."""
-        gemm, order = self._ordered(k_order)
-        given, factors = gemm._given(a, b, c, alpha, beta)
-        cut = parts(gemm.compute, given.shape[3], gemm.tile.k_tile_size, order, split_k)
+        gemm, given, factors, cut = self._prepared((a, b, c), (alpha, beta), k_order, split_k)
         acc = fast.accumulate(gemm.compute, gemm.memory, given, cut, threads, progress)
         return gemm._finish(acc, given, *factors)
 
@@ -141,12 +137,15 @@ class Gemm:
             )
         return dataclasses.replace(self, compute=dataclasses.replace(self.compute, kwidth=k_order["kwidth"])), None
 
-    def _given(
-        self, a: object, b: object, c: object, alpha: Number, beta: Number
-    ) -> tuple[Operands, tuple[NDArray[Any], NDArray[Any]]]:
-        accumulator = self.compute.accumulator
-        factors = factor("alpha", alpha, accumulator), factor("beta", beta, accumulator)
-        return operands(self.compute, self.memory, a, b, c), factors
+    def _prepared(
+        self, arrays: tuple[object, object, object], scales: tuple[Number, Number], k_order: KOrder, split_k: int
+    ) -> tuple[Gemm, Operands, tuple[NDArray[Any], NDArray[Any]], list[NDArray[np.int64]]]:
+        """What both ways of computing begin with: the kernel, checked operands and factors, the parts of k."""
+        gemm, order = self._ordered(k_order)
+        accumulator = gemm.compute.accumulator
+        factors = factor("alpha", scales[0], accumulator), factor("beta", scales[1], accumulator)
+        given = operands(gemm.compute, gemm.memory, *arrays)
+        return gemm, given, factors, parts(gemm.compute, given.shape[3], gemm.tile.k_tile_size, order, split_k)
 
     def _finish(self, acc: NDArray[Any], given: Operands, alpha: NDArray[Any], beta: NDArray[Any]) -> NDArray[Any]:
         """Scale, add C, convert: what a thread does with each of its outputs."""
