@@ -11,19 +11,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mfma.errors import (
+    CodeObjectError,
     EncodingError,
+    EvidenceError,
+    KernelError,
+    LaunchError,
+    MemoryFault,
     MfmaError,
     ModifierError,
     OperandShapeError,
     OperandTypeError,
     OptionError,
     UnknownNameError,
+    WatchdogError,
 )
 
 if TYPE_CHECKING:
     from mfma import builtins, fp8, gemm
     from mfma.asm import lint
     from mfma.builtins.op import Op, op, ops
+    from mfma.emulator import Device, load
     from mfma.formats.codec import encode
     from mfma.isa.choice import choose
     from mfma.isa.errata import errata
@@ -40,7 +47,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CodeObjectError",
+    "Device",
     "EncodingError",
+    "EvidenceError",
+    "KernelError",
+    "LaunchError",
+    "MemoryFault",
     "MfmaError",
     "ModifierError",
     "Op",
@@ -48,6 +61,7 @@ __all__ = [
     "OperandTypeError",
     "OptionError",
     "UnknownNameError",
+    "WatchdogError",
     "builtins",
     "chain",
     "choose",
@@ -59,6 +73,7 @@ __all__ = [
     "fp8",
     "gemm",
     "lint",
+    "load",
     "matmul",
     "op",
     "ops",
@@ -71,6 +86,7 @@ __all__ = [
 
 # Look-ups must start fast, so NumPy, einops and llvmlite are imported when a name that needs them is first used.
 _HOMES = {
+    "Device": "mfma.emulator",
     "Op": "mfma.builtins.op",
     "op": "mfma.builtins.op",
     "ops": "mfma.builtins.op",
@@ -82,6 +98,7 @@ _HOMES = {
     "errata": "mfma.isa.errata",
     "explain": "mfma.matrices.explain",
     "lint": "mfma.asm",
+    "load": "mfma.emulator",
     "matmul": "mfma.matrices.matmul",
     "peak": "mfma.timing.peak",
     "roofline": "mfma.timing.roofline",

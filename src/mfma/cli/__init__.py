@@ -43,6 +43,9 @@ SECTIONS = {
         "gemm": "mfma.cli.gemm:gemm",
         "tune": "mfma.cli.gemm:tune",
         "hip": "mfma.cli.hip:hip",
+        "objects": "mfma.cli.objects:objects",
+        "run": "mfma.cli.run:run",
+        "trace": "mfma.cli.run:trace",
     },
     "Arithmetic": {
         "matmul": "mfma.cli.matmul:matmul",

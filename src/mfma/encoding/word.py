@@ -1,4 +1,4 @@
-"""The 64-bit instruction word of the matrix instructions (VOP3P-MAI), declared once for both directions."""
+"""Bit fields of instruction words, declared once for both directions, and the word of VOP3P-MAI."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import overload
 
 from mfma.errors import EncodingError
 
-__all__ = ["MAI", "Bits", "MaiWord"]
+__all__ = ["MAI", "Bits", "MaiWord", "Word"]
 
 MAI = 0b110100111
 """What bits 31:23 hold in every word of this encoding."""
@@ -29,11 +29,11 @@ class Bits:
     @overload
     def __get__(self, holder: None, owner: type) -> Bits: ...
     @overload
-    def __get__(self, holder: MaiWord, owner: type) -> int: ...
-    def __get__(self, holder: MaiWord | None, owner: type) -> Bits | int:
+    def __get__(self, holder: Word, owner: type) -> int: ...
+    def __get__(self, holder: Word | None, owner: type) -> Bits | int:
         return self if holder is None else holder.word >> self.low & self.largest
 
-    def __set__(self, holder: MaiWord, value: int) -> None:
+    def __set__(self, holder: Word, value: int) -> None:
         self.check(value)
         holder.word = holder.word & ~(self.largest << self.low) | value << self.low
 
@@ -50,8 +50,26 @@ class Bits:
             )
 
 
-class MaiWord:
-    """One instruction word and its fields, given as the whole word or field by field.
+class Word:
+    """One integer whose bits have names, given as the whole word or field by field.
+
+    >>> class Half(Word):
+    ...     __slots__ = ()
+    ...     low, high = Bits(7, 0), Bits(15, 8)
+    >>> hex(Half(low=0x34, high=0x12).word), Half(0x1234).high
+    ('0x1234', 18)
+    """
+
+    __slots__ = ("word",)
+
+    def __init__(self, word: int = 0, **fields: int) -> None:
+        self.word = word
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+
+class MaiWord(Word):
+    """The 64-bit instruction word of the matrix instructions.
 
     ``src0``, ``src1`` and ``src2`` are A, B and C. A source of 256 + n is register n; `acc_a`, `acc_b` and
     `acc_cd` say that the register is an accumulation VGPR. On f64 ``blgp`` holds the signs of A, B and C.
@@ -64,7 +82,7 @@ class MaiWord:
     ('0x4020d04d3ca0200', '0x104004a0000')
     """
 
-    __slots__ = ("word",)
+    __slots__ = ()
 
     vdst = Bits(7, 0)
     cbsz = Bits(10, 8)
@@ -78,8 +96,3 @@ class MaiWord:
     acc_a = Bits(59, 59)
     acc_b = Bits(60, 60)
     blgp = Bits(63, 61)
-
-    def __init__(self, word: int = 0, **fields: int) -> None:
-        self.word = word
-        for name, value in fields.items():
-            setattr(self, name, value)

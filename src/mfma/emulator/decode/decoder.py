@@ -1,0 +1,140 @@
+"""Bytes to instructions: which encoding, which row, which operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from mfma.emulator.decode.instruction import Instruction, Operand, Undecoded
+from mfma.emulator.decode.records import File, Row
+from mfma.emulator.decode.words import LITERALS, InstructionWord, Reader
+from mfma.errors import DecodeError
+
+__all__ = ["decode", "decode_all", "register", "rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to read one row from one class of words."""
+
+    word: type[InstructionWord]
+    row: Row
+    dst: tuple[Reader, ...]
+    src: tuple[Reader, ...]
+    zero: int
+    """Bits that are 0 in every word."""
+    size: int
+    literal: bool
+    """Whether a source can be a literal that follows a word of 4 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A registered class of words with its plans by opcode."""
+
+    word: type[InstructionWord]
+    mask: int
+    value: int
+    low: int
+    largest: int
+    plans: dict[int, Plan]
+
+
+FORMS: list[Form] = []
+"""Every registered form, the more specific prefix first."""
+
+BY_PREFIX: list[tuple[Form, ...]] = [()] * 512
+"""Bits 31:23 of the first dword -> the forms that may match; no prefix is longer, masks may be."""
+
+
+def register(word: type[InstructionWord], rows: Iterable[Row]) -> None:
+    """Make the decoder read these rows from words of this class.
+
+    Of two classes that match a word, the one whose mask has more bits is tried first, then the one that was
+    registered first; a class that has no row of the opcode or cannot read the operands leaves the word to the next.
+    """
+    plans = {row.opcode: _plan(word, word.row_of(row)) for row in rows if word.accepts(row)}
+    FORMS.append(Form(word, word.mask, word.value, word.op.low, word.op.largest, plans))
+    FORMS.sort(key=lambda form: -form.mask.bit_count())
+    for prefix in range(512):
+        BY_PREFIX[prefix] = tuple(form for form in FORMS if (prefix << 23 ^ form.value) & form.mask & 0xFF80_0000 == 0)
+
+
+def rows() -> Iterator[Row]:
+    """Yield every row that the decoder knows, each once, in the order of the encodings' registration."""
+    yield from dict.fromkeys(plan.row for form in FORMS for plan in form.plans.values())
+
+
+def _plan(word: type[InstructionWord], row: Row) -> Plan:
+    dst, src = (tuple(word.reader(slot) for slot in slots) for slots in (row.dst, row.src))
+    fixed = any(slot.file is File.LITERAL for slot in row.src)
+    literal = word.size == 4 and any(slot.file in LITERALS for slot in row.src)
+    return Plan(word, row, dst, src, word.zero(row), 8 if fixed else word.size, literal)
+
+
+def decode(code: bytes, address: int = 0, offset: int = 0) -> Instruction:
+    """Return the instruction whose bytes begin at ``offset``; ``address`` is where it stands in memory.
+
+    Raises:
+        DecodeError: the bytes are no instruction of gfx942, or end within one.
+
+    >>> print(decode(bytes.fromhex("ff020002 0000c03f")))
+    v_add_f32_e32 v0, 0x3fc00000, v1
+    """
+    left = len(code) - offset
+    first = int.from_bytes(code[offset : offset + 4], "little")
+    if left >= 4:
+        both = int.from_bytes(code[offset : offset + 8], "little")
+        for form in BY_PREFIX[first >> 23]:
+            if (first ^ form.value) & form.mask:
+                continue
+            plan = form.plans.get(both >> form.low & form.largest)
+            if plan is None or both & plan.zero:
+                continue
+            instruction = _read(plan, both, address)
+            if instruction is not None and instruction.size <= left:
+                return instruction
+    raise DecodeError(
+        f"{first:#010x} at {address:#x} is no gfx942 instruction; give the bytes of code, from its start."
+    )
+
+
+def _read(plan: Plan, both: int, address: int) -> Instruction | None:
+    dst: list[Operand] = []
+    src: list[Operand] = []
+    for readers, operands in ((plan.dst, dst), (plan.src, src)):
+        for read in readers:
+            operand = read(both)
+            if operand is None:
+                return None
+            operands.append(operand)
+    size = plan.size
+    if plan.literal:
+        for operand in src:
+            if operand.literal is not None:
+                size = 8
+    word = both if size == 8 else both & 0xFFFF_FFFF
+    modifiers = plan.word(word).modifiers(plan.row)
+    if modifiers is None:
+        return None
+    return Instruction(address, size, word, plan.row, tuple(dst), tuple(src), modifiers)
+
+
+def decode_all(code: bytes, address: int = 0) -> Iterator[Instruction | Undecoded]:
+    """Yield the instructions of ``code`` in order; a dword that begins none is passed over as `Undecoded`.
+
+    Bytes behind the last whole dword are left out.
+
+    >>> [str(item) for item in decode_all(bytes.fromhex("0000007e 00008cbf"))]
+    ['v_nop', 's_waitcnt vmcnt(0) expcnt(0) lgkmcnt(0)']
+    """
+    offset = 0
+    while offset + 4 <= len(code):
+        try:
+            instruction = decode(code, address + offset, offset)
+        except DecodeError:
+            yield Undecoded(address + offset, int.from_bytes(code[offset : offset + 4], "little"))
+            offset += 4
+            continue
+        yield instruction
+        offset += instruction.size

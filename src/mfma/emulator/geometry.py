@@ -1,0 +1,54 @@
+"""Whether a launch has a shape that the kernel and the hardware allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from mfma.codeobject import Kernel
+from mfma.emulator.arguments import Geometry
+from mfma.errors import LaunchError
+
+__all__ = ["checked_geometry"]
+
+LARGEST_LDS = 65_536
+LARGEST_BLOCK = 1_024
+LARGEST_GRID = (1 << 32) - 1
+"""Work-items in each direction."""
+
+
+def checked_geometry(kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int], lds: int) -> Geometry:
+    """Grid and block as three numbers each.
+
+    Raises:
+        LaunchError: they are not positive, or exceed what the kernel was compiled for or the hardware has.
+    """
+    groups, items = _three("grid", grid), _three("block", block)
+    allowed = min(kernel.max_workgroup_size or LARGEST_BLOCK, LARGEST_BLOCK)
+    if math.prod(items) > allowed:
+        raise LaunchError(
+            f"block {items} has {math.prod(items):,} work-items and {kernel.name} was compiled for at most {allowed:,}."
+        )
+    required = kernel.required_workgroup_size
+    if required and items != tuple(required):
+        raise LaunchError(f"{kernel.name} was compiled for the block {tuple(required)}, not {items}.")
+    for name, count, size in zip("xyz", groups, items, strict=True):
+        if count * size > LARGEST_GRID:
+            raise LaunchError(f"the grid has {count * size:,} work-items in {name}; at most {LARGEST_GRID:,} go.")
+    if isinstance(lds, bool) or not isinstance(lds, int) or lds < 0:
+        raise LaunchError(f"lds is a number of bytes, not {lds!r}.")
+    if kernel.lds_size + lds > LARGEST_LDS:
+        raise LaunchError(
+            f"{kernel.name} has {kernel.lds_size:,} bytes of LDS and {lds:,} dynamic ones were asked for; a work-group "
+            f"has {LARGEST_LDS:,}."
+        )
+    return Geometry(groups, items, lds)
+
+
+def _three(name: str, size: int | Sequence[int]) -> tuple[int, int, int]:
+    numbers = [size] if not isinstance(size, Sequence) else list(size)
+    whole = all(hasattr(n, "__index__") and not isinstance(n, bool) and int(n) > 0 for n in numbers)
+    if not whole or not 1 <= len(numbers) <= 3 or isinstance(size, str):
+        raise LaunchError(f"{name} is one to three positive numbers (x, y, z), not {size!r}.")
+    x, y, z = [*(int(n) for n in numbers), 1, 1][:3]
+    return x, y, z

@@ -1,0 +1,1 @@
+"""The reference engine: the nodes of every instruction's program, evaluated one after the other with NumPy."""

@@ -1,0 +1,173 @@
+"""The memory of a device: buffers at addresses of its own, with guard pages between them.
+
+Device addresses are numbers that only an `AddressSpace` gives out, the same in every run, and no pointers: every
+access looks its buffer up, so a kernel reaches the bytes of the buffers that it was given and nothing else, whatever
+address it computes. An address is never given out twice; a buffer that was freed is still known, and an access to it
+is reported as what it is.
+
+Flat addresses in the aperture of LDS or of scratch have `SHARED_BASE` or `PRIVATE_BASE` in their high half, and an
+offset in the low one. Where AMD's driver puts its apertures depends on the GPU; a kernel reads it from
+``src_shared_base`` and ``src_private_base`` or from its implicit arguments.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mfma.errors import OptionError
+
+__all__ = ["BASE", "PAGE", "PRIVATE_BASE", "SHARED_BASE", "AddressSpace", "Buffer", "Bytes", "window"]
+
+Bytes = npt.NDArray[np.uint8]
+"""Memory: one dimension, contiguous."""
+
+PAGE = 4096
+BASE = 0x1000_0000_0000
+"""Address of the first buffer."""
+LIMIT = 1 << 48
+SHARED_BASE = 0x0001_0000_0000_0000
+PRIVATE_BASE = 0x0002_0000_0000_0000
+
+
+@dataclass(eq=False)
+class Buffer:
+    """A range of device addresses and the host memory behind it.
+
+    ``bytes`` is a view of the array that the buffer was made from, so what a kernel stores is there at once; of a
+    buffer that is no longer ``live`` it is empty.
+    """
+
+    address: int
+    size: int
+    name: str
+    writable: bool
+    bytes: Bytes = field(repr=False)
+    live: bool = True
+
+    @property
+    def end(self) -> int:
+        """First address behind the buffer."""
+        return self.address + self.size
+
+    def distance(self, address: int) -> int:
+        """How many bytes ``address`` is before the first or behind the last byte; 0 within."""
+        return max(self.address - address, address - self.end + 1, 0)
+
+
+class AddressSpace:
+    """The buffers of a device, by address.
+
+    >>> space = AddressSpace()
+    >>> out = space.allocate(64, name="out")
+    >>> hex(out.address), space.find(out.address + 63) is out, space.find(out.address + 64)
+    ('0x100000000000', True, None)
+    """
+
+    def __init__(self) -> None:
+        self._buffers: list[Buffer] = []  # by address, freed ones too
+        self._addresses: list[int] = []
+        self._starts = np.zeros(0, np.uint64)
+        self._next = BASE
+
+    def __iter__(self) -> Iterator[Buffer]:
+        """Every live buffer, by address."""
+        return (buffer for buffer in self._buffers if buffer.live)
+
+    def allocate(
+        self,
+        size: int,
+        *,
+        name: str,
+        alignment: int = 256,
+        writable: bool = True,
+        data: npt.NDArray[Any] | None = None,
+    ) -> Buffer:
+        """Give out a range of addresses that no other buffer has or had.
+
+        Args:
+            size: bytes.
+            name: what reports call the buffer.
+            alignment: power of two; at least a page is taken.
+            writable: whether kernels may store to it; memory that NumPy must not write stays read-only.
+            data: C-contiguous array of at least ``size`` bytes whose own memory backs the buffer; zeros if none.
+
+        Raises:
+            OptionError: for a negative size, another alignment, or an array that cannot back the buffer.
+        """
+        if size < 0:
+            raise OptionError(f"buffer {name!r} cannot have {size} bytes; give 0 or more")
+        if alignment < 1 or alignment & alignment - 1:
+            raise OptionError(f"buffer {name!r} cannot be aligned to {alignment} bytes; give a power of two")
+        step = max(alignment, PAGE)
+        address = -(-self._next // step) * step
+        end = address + size
+        if end + PAGE > LIMIT:
+            raise OptionError(
+                f"buffer {name!r} of {size:,} bytes does not fit below {LIMIT:#x}; take fewer or smaller ones"
+            )
+        memory = np.zeros(size, np.uint8) if data is None else _backing(data, size, name)
+        buffer = Buffer(address, size, name, writable and bool(memory.flags.writeable), memory)
+        self._buffers.append(buffer)
+        self._addresses.append(address)
+        self._starts = np.array(self._addresses, np.uint64)
+        self._next = end + PAGE
+        return buffer
+
+    def free(self, buffer: Buffer) -> None:
+        """Take a buffer away; later accesses to its addresses are reported as use after free."""
+        if not buffer.live:
+            raise OptionError(f"buffer {buffer.name!r} was freed before; free a buffer once")
+        if not any(known is buffer for known in self._buffers):
+            raise OptionError(f"buffer {buffer.name!r} belongs to another address space; free it there")
+        buffer.live = False
+        buffer.bytes = buffer.bytes[:0]
+
+    def find(self, address: int) -> Buffer | None:
+        """Return the live buffer that holds the byte at ``address``, if there is one."""
+        buffer = self._at(address)
+        return buffer if buffer is not None and buffer.live else None
+
+    def known(self, address: int) -> Buffer | None:
+        """Return the buffer that holds or held the byte at ``address``, if there is or was one."""
+        return self._at(address)
+
+    def nearest(self, address: int) -> Buffer | None:
+        """Return the live buffer with the byte nearest to ``address``, the lower one of two; None without buffers."""
+        return min(self, key=lambda buffer: buffer.distance(address), default=None)
+
+    def _at(self, address: int) -> Buffer | None:
+        index = bisect.bisect_right(self._addresses, address) - 1
+        if index < 0 or address >= self._buffers[index].end:
+            return None
+        return self._buffers[index]
+
+    def groups(self, addresses: npt.NDArray[np.uint64]) -> Iterator[tuple[Buffer | None, npt.NDArray[np.intp]]]:
+        """Split addresses by the buffer, live or freed, that begins at or last before each: it and their indices."""
+        index = np.searchsorted(self._starts, addresses, side="right")
+        for i in np.unique(index):
+            yield (self._buffers[i - 1] if i else None), np.flatnonzero(index == i)
+
+
+def _backing(data: npt.NDArray[Any], size: int, name: str) -> Bytes:
+    """The first ``size`` bytes of an array, as they lie in memory."""
+    if not data.flags.c_contiguous:
+        raise OptionError(f"the array for buffer {name!r} is not C-contiguous; give numpy.ascontiguousarray of it")
+    if data.nbytes < size:
+        raise OptionError(f"buffer {name!r} has {size} bytes and its array {data.nbytes}; give an array of that size")
+    return data.reshape(-1).view(np.uint8)[:size]
+
+
+def window(memory: Bytes, bytes_: int) -> npt.NDArray[Any]:
+    """Return memory as one element of 1, 2, 4 or 8 bytes for every byte at which one can start, aligned or not.
+
+    >>> window(np.arange(5, dtype=np.uint8), 4)
+    array([50462976, 67305985], dtype=uint32)
+    """
+    count = max(0, memory.size - bytes_ + 1)
+    return np.ndarray((count,), f"<u{bytes_}", memory if count else b"", 0, (1,))

@@ -1,0 +1,149 @@
+"""Loaded code objects and their kernels: `load`, then ``module["name"].launch(...)``."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mfma.codeobject import CodeObject, Kernel, load_object
+from mfma.emulator.arguments import Mapped, kernarg, named
+from mfma.emulator.device import Device, default_device
+from mfma.emulator.geometry import checked_geometry
+from mfma.emulator.memory import Buffer
+from mfma.emulator.report import Report
+from mfma.errors import UnknownNameError, near
+
+if TYPE_CHECKING:
+    from mfma.emulator.interpreter.engine import Observer
+
+__all__ = ["Function", "Module", "load"]
+
+DYNAMIC_STACK = 16_384
+"""Scratch bytes per lane beyond the fixed ones for kernels whose stack has no known bound."""
+
+
+def load(source: str | os.PathLike[str] | bytes, device: Device | None = None) -> Module:
+    """Load a gfx942 code object, or the one in an offload bundle or a host program.
+
+    Args:
+        source: a file, or the bytes of one.
+        device: where to load it; the default device if None.
+
+    Raises:
+        CodeObjectError: no code object for gfx942 is there, or it is damaged.
+    """
+    return Module(load_object(source), device or default_device())
+
+
+class Module(Mapping[str, "Function"]):
+    """A code object in device memory; a mapping from kernel names to `Function`."""
+
+    def __init__(self, code: CodeObject, device: Device) -> None:
+        self.code = code
+        self.device = device
+        size = len(code.image)
+        self.image: Buffer = device.space.allocate(size, name="the code object", alignment=1 << 16, writable=True)
+        self.image.bytes[:] = np.frombuffer(code.relocated(self.image.address), np.uint8)
+
+    def __getitem__(self, name: str) -> Function:
+        kernel = self.code.kernels.get(name)
+        if kernel is None:
+            known = list(self.code.kernels)
+            raise UnknownNameError(f"No kernel {name!r}; there are {', '.join(known)}.{near(name, known)}")
+        return Function(self, kernel)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.code.kernels)
+
+    def __len__(self) -> int:
+        return len(self.code.kernels)
+
+    @functools.cached_property
+    def bytes_(self) -> bytes:
+        """The image as the instructions are fetched from it."""
+        return self.image.bytes.tobytes()
+
+    def describe(self, address: int) -> str:
+        """Where an instruction is: ``kernel+0x40 (file:line)``."""
+        offset = address - self.image.address
+        function = self.code.function_at(offset)
+        place = f"{function.name}+{offset - function.address:#x}" if function else hex(offset)
+        line = self.code.source_line(offset)
+        return f"{place} ({line[0]}:{line[1]})" if line else place
+
+
+class Function:
+    """One kernel of a module, ready to launch."""
+
+    def __init__(self, module: Module, kernel: Kernel) -> None:
+        self.module = module
+        self.kernel = kernel
+
+    def launch(
+        self,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        args: Sequence[Any] = (),
+        *,
+        lds: int = 0,
+        timeout: float | None = None,
+        max_instructions: int | None = None,
+        observer: Observer | None = None,
+    ) -> Report:
+        """Run the kernel to its end.
+
+        Args:
+            grid: work-groups, one to three numbers (x, y, z).
+            block: work-items of a work-group.
+            args: one value for each explicit argument: NumPy arrays (read and written in place) or device arrays for
+                pointers, numbers or NumPy scalars else.
+            lds: bytes of dynamic LDS.
+            timeout: seconds after which the launch is stopped.
+            max_instructions: wave-instructions after which it is stopped.
+            observer: watches instructions being executed, see `mfma.emulator.trace.Tracer`.
+
+        Raises:
+            LaunchError: arguments or geometry do not fit; nothing has run.
+            MemoryFault: the kernel touched memory that it may not.
+            WatchdogError: it ran too long.
+            KernelError: it did something else that ends the launch.
+        """
+        from mfma.emulator.check import check_supported
+        from mfma.emulator.interpreter.engine import Launch
+        from mfma.emulator.start import Start, dispatch_packet
+
+        kernel, module = self.kernel, self.module
+        space = module.device.space
+        geometry = checked_geometry(kernel, grid, block, lds)
+        values = named(kernel, args)
+        check_supported(module, kernel)
+        arrays = {name: value for _, name, value in values if isinstance(value, np.ndarray) and value.ndim}
+        mapped = Mapped(space, arrays)
+        temporary: list[Buffer] = []
+        try:
+            segment = kernarg(kernel, values, mapped, geometry)
+            total_lds = kernel.lds_size + lds
+            scratch = kernel.scratch_size + (DYNAMIC_STACK if kernel.dynamic_stack else 0)
+            arguments = space.allocate(segment.size, name="the kernel's arguments", writable=False, data=segment)
+            temporary.append(arguments)
+            packet = np.frombuffer(dispatch_packet(geometry, total_lds, scratch, arguments.address), np.uint8)
+            dispatch = space.allocate(packet.size, name="the dispatch packet", writable=False, data=packet)
+            temporary.append(dispatch)
+            start = Start(
+                kernel, geometry, module.image.address + kernel.entry, arguments.address, segment.tobytes(),
+                dispatch.address, total_lds, scratch,
+            )  # fmt: skip
+            run = Launch(
+                space, start, (module.bytes_, module.image.address), geometry.grid,
+                limit=max_instructions, seconds=timeout, observer=observer, describe=module.describe,
+            )  # fmt: skip
+            run.run()
+        finally:
+            mapped.free()
+            for buffer in temporary:
+                space.free(buffer)
+        return Report.of(kernel.name, geometry.grid, geometry.block, run.counts(), run.float_atomics)

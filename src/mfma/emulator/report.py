@@ -1,0 +1,141 @@
+"""What ran in a launch, how often, and how sure its bits are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mfma.emulator.decode import Instruction
+from mfma.emulator.semantics.registry import DEFINITIONS, Basis
+from mfma.errors import EvidenceError
+from mfma.isa.catalogue import find
+from mfma.isa.evidence import Level, evidence
+from mfma.render import Table, text
+
+__all__ = ["DEFINED", "Ran", "Report"]
+
+DEFINED = "defined"
+"""Stronger than every level of evidence: the ISA manual leaves nothing to find out (integers, moves, IEEE floats)."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One kind of instruction in a launch.
+
+    Attributes:
+        mnemonic: as the disassembler prints it.
+        count: how many waves executed one.
+        level: `DEFINED`, or the name of a `mfma.isa.evidence.Level`; of a matrix instruction that of its arithmetic.
+        source: where that comes from, and error bounds.
+    """
+
+    mnemonic: str
+    count: int
+    level: str
+    source: str
+
+    @property
+    def rank(self) -> int:
+        """0 is the strongest."""
+        return 0 if self.level == DEFINED else 1 + Level(self.level).rank
+
+
+@dataclass(frozen=True)
+class Report:
+    """One launch; ``str()`` of it is a table.
+
+    Attributes:
+        kernel: its name.
+        grid, block: work-groups, and work-items of one.
+        executed: instructions of all waves.
+        instructions: every kind of instruction that ran, the most frequent first.
+        float_atomics: lanes of float atomics that met others at their address, so that another order of lanes, waves
+            or work-groups (a GPU's, say) may give other bits; here the order is fixed.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    executed: int
+    instructions: tuple[Ran, ...]
+    float_atomics: int
+
+    @classmethod
+    def of(
+        cls,
+        kernel: str,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        counts: Iterable[tuple[Instruction, int]],
+        float_atomics: int,
+    ) -> Report:
+        """Collect what a launch counted."""
+        total: Counter[str] = Counter()
+        names = {}
+        for instruction, count in counts:
+            total[instruction.mnemonic] += count
+            names[instruction.mnemonic] = instruction.name
+        ran = tuple(
+            Ran(mnemonic, count, *_evidence(names[mnemonic])) for mnemonic, count in total.most_common() if count
+        )
+        return cls(kernel, grid, block, sum(total.values()), ran, float_atomics)
+
+    @property
+    def weakest(self) -> str:
+        """The weakest level of all instructions that ran."""
+        return max(self.instructions, key=lambda ran: ran.rank).level if self.instructions else DEFINED
+
+    def require(self, level: str) -> None:
+        """Refuse a launch that used something weaker than a level of evidence.
+
+        Raises:
+            EvidenceError: naming what was weaker.
+            OptionError: there is no such level.
+        """
+        required = 1 + _level(level).rank
+        weaker = [f"{ran.mnemonic} ({ran.level})" for ran in self.instructions if ran.rank > required]
+        if self.float_atomics and required <= 1 + Level.TESTED.rank:
+            weaker.append(f"the order of {self.float_atomics:,} float atomics (assumed)")
+        if weaker:
+            raise EvidenceError(f"{self.kernel} used what is less than {level}: {', '.join(weaker)}.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {**asdict(self), "weakest": self.weakest}
+
+    def __str__(self) -> str:
+        rows = tuple((ran.mnemonic, ran.count, ran.level, ran.source) for ran in self.instructions)
+        lines = [
+            f"{self.kernel}: grid {_times(self.grid)}, block {_times(self.block)}, {self.executed:,} instructions of "
+            f"waves, weakest evidence: {self.weakest}"
+        ]
+        if self.float_atomics:
+            lines.append(f"{self.float_atomics:,} lanes of float atomics: another order may give other bits")
+        return "\n".join((*lines, "", text(Table(("instruction", "count", "evidence", "source"), rows))))
+
+
+def _times(numbers: tuple[int, int, int]) -> str:
+    return " × ".join(map(str, numbers))
+
+
+def _level(name: str) -> Level:
+    from mfma.errors import OptionError
+
+    try:
+        return Level(name)
+    except ValueError:
+        raise OptionError(f"{name!r} is no level of evidence; give one of {', '.join(Level)}.") from None
+
+
+def _evidence(name: str) -> tuple[str, str]:
+    definition = DEFINITIONS[name]
+    match definition.basis:
+        case Basis.ISA:
+            return DEFINED, definition.note
+        case Basis.MATRIX:
+            level, source = evidence(find(name))["arithmetic"]
+            return str(level), source
+        case Basis.ASSUMED:
+            return str(Level.ASSUMED), definition.note

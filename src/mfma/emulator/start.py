@@ -1,0 +1,109 @@
+"""How a wave begins: the registers that the hardware sets from the kernel descriptor."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from mfma.codeobject import Kernel
+from mfma.emulator.arguments import Geometry
+from mfma.emulator.interpreter.engine import Launch
+from mfma.emulator.interpreter.wave import Group, Wave
+from mfma.emulator.semantics.machine import EXEC
+from mfma.emulator.semantics.values import WAVE
+
+__all__ = ["Start"]
+
+PRELOAD_PROLOGUE = 256
+"""Bytes at a kernel's entry for firmware that cannot preload arguments; the hardware emulated here skips them."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Makes the work-groups of one launch.
+
+    Attributes:
+        kernel: what is launched.
+        geometry: its size.
+        entry: device address of the kernel's first instruction.
+        arguments: device address of the argument segment.
+        preloaded: that segment's bytes.
+        dispatch: device address of the dispatch packet.
+        lds, scratch: bytes per work-group and per lane.
+    """
+
+    kernel: Kernel
+    geometry: Geometry
+    entry: int
+    arguments: int
+    preloaded: bytes
+    dispatch: int
+    lds: int
+    scratch: int
+
+    def __call__(self, launch: Launch, index: tuple[int, int, int]) -> Group:
+        """Make one work-group."""
+        group = Group(index, self.lds)
+        x, y, z = self.geometry.block
+        items = x * y * z
+        entry = self.entry + (PRELOAD_PROLOGUE if self.kernel.descriptor.kernarg_preload_spec_length else 0)
+        scalars = self._scalars(index)
+        numbers = np.arange(-(-items // WAVE) * WAVE, dtype=np.uint32)
+        packed = numbers % x | numbers // x % y << 10 | numbers // (x * y) << 20
+        for number in range(len(numbers) // WAVE):
+            wave = Wave(launch, group, number, entry, self.mode, self.scratch)
+            wave.s[: len(scalars)] = scalars
+            active = min(WAVE, items - number * WAVE)
+            bits = (1 << active) - 1
+            wave.s[EXEC], wave.s[EXEC + 1] = bits & 0xFFFF_FFFF, bits >> 32
+            wave.v[0] = packed[number * WAVE : (number + 1) * WAVE]
+            group.waves.append(wave)
+        return group
+
+    @property
+    def mode(self) -> int:
+        """MODE register at the start."""
+        d = self.kernel.descriptor
+        return (
+            d.float_round_mode_32
+            | d.float_round_mode_16_64 << 2
+            | d.float_denorm_mode_32 << 4
+            | d.float_denorm_mode_16_64 << 6
+            | d.enable_dx10_clamp << 8
+            | d.enable_ieee_mode << 9
+            | d.fp16_ovfl << 23
+        )
+
+    def _scalars(self, index: tuple[int, int, int]) -> list[int]:
+        """SGPRs from s0 on: what the descriptor asks for, in the order of LLVM's AMDGPUUsage."""
+        d = self.kernel.descriptor
+        words: list[int] = []
+        for wanted, pointer in (
+            (d.enable_sgpr_dispatch_ptr, self.dispatch),
+            (d.enable_sgpr_queue_ptr, 0),
+            (d.enable_sgpr_kernarg_segment_ptr, self.arguments),
+            (d.enable_sgpr_dispatch_id, 0),
+        ):
+            if wanted:
+                words += [pointer & 0xFFFF_FFFF, pointer >> 32]
+        if d.enable_sgpr_private_segment_size:
+            words.append(self.scratch)
+        length, offset = d.kernarg_preload_spec_length, d.kernarg_preload_spec_offset
+        if length:
+            data = self.preloaded.ljust(4 * (offset + length), b"\0")
+            words += struct.unpack_from(f"<{length}I", data, 4 * offset)
+        words = words[: d.user_sgpr_count] + [0] * max(0, d.user_sgpr_count - len(words))
+        wanted_ids = (d.enable_sgpr_workgroup_id_x, d.enable_sgpr_workgroup_id_y, d.enable_sgpr_workgroup_id_z)
+        words += [number for wanted, number in zip(wanted_ids, index, strict=True) if wanted]
+        if d.enable_sgpr_workgroup_info:
+            words.append(-(-int(np.prod(self.geometry.block)) // WAVE))
+        return words
+
+
+def dispatch_packet(geometry: Geometry, lds: int, scratch: int, arguments: int) -> bytes:
+    """The 64 bytes of HSA's kernel dispatch packet, which some kernels read."""
+    block, grid = geometry.block, geometry.grid
+    sizes = [groups * items for groups, items in zip(grid, block, strict=True)]
+    return struct.pack("<HHHHHHIIIIIQQQQ", 2, 3, *block, 0, *sizes, scratch, lds, 0, arguments, 0, 0)

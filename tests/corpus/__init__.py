@@ -1,0 +1,1 @@
+"""Compiled gfx942 kernels with expectations that no emulator computed."""
