@@ -154,6 +154,18 @@ def samples(float_):
     return make
 
 
+def mixture(float_, special):
+    """A maker of usual values and, every second time, of what a function of a random generator makes."""
+
+    def make(seed, width, count):
+        generator = random.Random(zlib.crc32(seed.encode()))
+        for value in samples(float_)(seed, width, count):
+            ignored = value >> float_.bits << float_.bits
+            yield ignored | special(generator) if generator.randrange(2) else value
+
+    return make
+
+
 # what the text says beside the operation
 
 SELECTS = {f"BYTE_{n}": (8 * n, 8) for n in range(4)} | {f"WORD_{n}": (16 * n, 16) for n in range(2)}
@@ -184,7 +196,7 @@ def constant(text, float_):
         return int(text, 16) << (32 if float_ is F64 else 0)
     if "." in text:
         return float_.encode(Fraction(text))
-    return int(text) & (1 << float_.bits) - 1
+    return int(text) & (1 << (float_.bits if isinstance(float_, Float) else float_)) - 1
 
 
 def placed(text, old, result, width, preserve):

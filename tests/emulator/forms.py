@@ -131,7 +131,7 @@ def execute(text: str, before: Registers, mode: Mode | None = None) -> Registers
     """Registers after the instruction."""
     traps: list[Any] = []
     launch: Any = SimpleNamespace(
-        space=None, register=lambda wave, number: number, trap=lambda wave, what: traps.append(what)
+        space=None, register=lambda wave, number, offset: number + offset, trap=lambda wave, what: traps.append(what)
     )
     wave = Wave(launch, Group((0, 0, 0), 0), 0, ADDRESS, before.mode, 0)
     wave.v[:], wave.s[:], wave.scc = before.v, before.s, np.bool_(before.scc)

@@ -35,7 +35,7 @@ class World:
         self.buffer = self.space.allocate(BYTES, name="data", data=self.random.integers(0, 256, BYTES, np.uint8))
         self.lds = self.random.integers(0, 256, LDS, np.uint8)
         self.scratch = self.random.integers(0, 256, (LANES, SCRATCH), np.uint8)
-        self.float_atomics = 0
+        self.met = 0
 
     def begin(self) -> None:
         """Copy the state: what happens to the copies is what is expected of the instruction."""
@@ -88,7 +88,7 @@ class World:
         for name, bytes_ in got.items():
             differing = np.flatnonzero(bytes_ != np.frombuffer(self.memory[name], np.uint8))
             assert not len(differing), f"{text}: byte {differing[0]} of {name} differs, and {len(differing) - 1} more"
-        assert wave.float_atomics == self.float_atomics, text
+        assert wave.float_order.lanes == self.met, text
 
     def offsets(self, size: int, step: int = 1) -> list[int]:
         """A random offset below ``size`` for every lane, a multiple of ``step``."""

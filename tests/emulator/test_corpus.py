@@ -1,10 +1,10 @@
 """Every launch of the corpus: real compilers' kernels against computations that know nothing of the emulator."""
 
 import pytest
-from corpus.cases_hip import CASES as HIP
-from corpus.cases_triton import CASES as TRITON
 
 import mfma
+from corpus.cases_hip import CASES as HIP
+from corpus.cases_triton import CASES as TRITON
 
 CASES = [*HIP, *TRITON]
 

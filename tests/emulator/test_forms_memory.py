@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -81,7 +82,7 @@ def resource(world: World, records: int, *, stride: int = 0, base: int | None = 
 
 
 def _buffer_offset(world: World, offsets: list[int]) -> Places:
-    resource(world, 4 + 16)
+    resource(world, 1004 + 16)
     put(world.before, "s", 12, 1000)
     return [(GLOBAL, world.buffer.address + 1004)] * LANES
 
@@ -509,14 +510,20 @@ def run_atomic(
     values: list[int],
     reference: Callable[[int, list[int]], int],
     mode: Mode | None = None,
+    ordered: bool = False,
 ) -> None:
-    """Run an atomic whose lanes share cells, and compare with one lane after the other."""
+    """Run an atomic whose lanes share cells, and compare with one lane after the other.
+
+    If it is ``ordered``, lanes that share a cell are to be counted.
+    """
     bytes_ = bits // 8
     offsets = [64 + offset for offset in world.offsets(CELLS * bytes_, bytes_)]
     places = locate(world, offsets)
     pick = lambda: values[int(world.random.integers(len(values)))]  # noqa: E731
     for number in (20, 20 + bits // 32, 24):
         put(world.before, "v", number, [pick() for _ in range(LANES)], bits // 32)
+    users = Counter(places[lane] for lane in world.lanes if places[lane][0] != PRIVATE)
+    world.met = sum(count for count in users.values() if count > 1) if ordered else 0
     world.begin()
     for lane in world.lanes:  # memory gets such values too
         space, address = places[lane]
@@ -742,5 +749,4 @@ def test_float_atomic(case: tuple[Any, ...], mode: Mode) -> None:
         if format_ in ("f16", "bf16"):
             values = [low | high << 16 for low, high in zip(values, world.random.permutation(values), strict=True)]
             values = [int(value) for value in values]
-        world.float_atomics = len(world.lanes) if kind == "add" else 0
-        run_atomic(world, text, locate, bits, returns, values, reference, mode)
+        run_atomic(world, text, locate, bits, returns, values, reference, mode, ordered=kind == "add")

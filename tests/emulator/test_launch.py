@@ -74,7 +74,7 @@ REFUSALS = {
     ),
     "array for number": (
         {"change": {3: np.zeros(3)}},
-        "argument 3 has 4 bytes and float64 array([0., 0., 0.]) has 24.",
+        "argument 3 has 4 bytes and an array of float64 (3,) has 24.",
     ),
     "wide scalar": ({"change": {3: np.float64(1)}}, "argument 3 has 4 bytes and float64 np.float64(1.0) has 8."),
     "large integer": ({"change": {3: 1 << 32}}, "argument 3 has 4 bytes, which do not hold 4294967296."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mfma.emulator.interpreter import memory_nodes
+from mfma.emulator.interpreter.float_order import FloatOrder
 from mfma.emulator.memory import BASE, LIMIT, PAGE, PRIVATE_BASE, SHARED_BASE, AddressSpace, Buffer, window
 from mfma.emulator.semantics.machine import Access, Space
 from mfma.emulator.semantics.values import WAVE
@@ -27,7 +29,9 @@ def wave(space: AddressSpace | None = None, lds: int = 256, scratch: int = 64) -
         space=space or AddressSpace(),
         lds=np.zeros(lds, np.uint8),
         scratch=np.zeros((WAVE, scratch), np.uint8),
-        float_atomics=0,
+        serial=0,
+        float_order=FloatOrder(),
+        undo=None,
     )
 
 
@@ -359,7 +363,8 @@ def test_atomics_happen_in_lane_order(cells: list[int], mask: int) -> None:
             assert old[0, lane] == values[cells[lane]]
             values[cells[lane]] = (values[cells[lane]] * 3 + lane) % 2**32
     assert a.bytes[:24].view(np.uint32).tolist() == values
-    assert one.float_atomics == mask.bit_count()
+    used = Counter(cell for cell, on in zip(cells, bools, strict=True) if on)
+    assert one.float_order.lanes == sum(count for count in used.values() if count > 1)
 
 
 def test_atomic_without_a_new_value() -> None:

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mfma.cli.shell import Refusal
-from mfma.errors import OperandTypeError
+from mfma.errors import MfmaError, OperandTypeError
 from mfma.formats import Format
 from mfma.formats.arrays import FLOATS, is_untyped, raw, view
 from mfma.formats.codec import encode
 
-__all__ = ["load", "operand", "replacing", "stored"]
+__all__ = ["load", "operand", "replacing", "save", "stored"]
 
 
 def load(path: str) -> NDArray[Any]:
@@ -74,8 +74,18 @@ def replacing(path: str) -> Iterator[IO[bytes]]:
         if place.exists():
             temporary.chmod(place.stat().st_mode)
         temporary.replace(place)
+    except MfmaError:  # one of them, of a watchdog, is an OSError too
+        raise
     except OSError as error:
         raise Refusal(f"cannot write {path}: {error.strerror or error}.") from None
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def save(path: str, file: IO[bytes], array: NDArray[Any]) -> None:
+    """Write an array into a file that `replacing` has opened for ``path``."""
+    try:
+        np.lib.format.write_array(file, array, allow_pickle=False)
+    except OSError as error:
+        raise Refusal(f"cannot write {path}: {error.strerror or error}.") from None

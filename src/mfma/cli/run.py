@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mfma.cli.options import as_json
 from mfma.cli.shell import Command, Refusal
+from mfma.isa.evidence import Level
 from mfma.render import json
 
 if TYPE_CHECKING:
@@ -17,29 +20,39 @@ if TYPE_CHECKING:
 __all__ = ["run", "trace"]
 
 Options = Callable[..., Any]
+Three = tuple[int, int, int]
 
 
-def _three(_context: click.Context, _parameter: click.Parameter, value: str) -> tuple[int, ...]:
-    """Parse one to three numbers that are separated by commas."""
-    try:
-        return tuple(int(item) for item in value.split(","))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is no list of one to three integers such as 16,16.") from None
+def _three(fill: int) -> Callable[[click.Context, click.Parameter, str | None], Three | None]:
+    """Parse one to three numbers with commas or ``x`` between them; ``fill`` stands for those that are not given."""
+
+    def parse(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Three | None:
+        if value is None:
+            return None
+        try:
+            numbers = [int(item) for item in value.replace("x", ",").split(",")]
+        except ValueError:
+            numbers = []
+        if not 1 <= len(numbers) <= 3:
+            raise click.BadParameter(f"{value!r} is no list of one to three integers such as 16,16.")
+        x, y, z = [*numbers, fill, fill][:3]
+        return x, y, z
+
+    return parse
 
 
-def _limited(command: Options) -> Options:
-    for decorate in reversed(
-        (
-            click.option("--kernel", metavar="NAME", help="Which kernel, if FILE has several."),
-            click.option("--grid", callback=_three, default="1", metavar="X[,Y[,Z]]", help="Work-groups."),
-            click.option("--block", callback=_three, default="64", metavar="X[,Y[,Z]]", help="Work-items of each."),
-            click.option("--lds", type=click.IntRange(0), default=0, metavar="BYTES", help="Dynamic LDS."),
-            click.option("--arg", "-a", "args", multiple=True, metavar="VALUE", help="An argument; see above."),
-            click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop it after this time."),
-        )
+def _launching(command: Options) -> Options:
+    """Give a command what a launch needs."""
+    for decorate in (
+        click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop the kernel after this time."),
+        click.option("--args", "words", multiple=True, metavar="VALUE...", help="The kernel's arguments, see above."),
+        click.option("--lds", type=click.IntRange(0), default=0, metavar="BYTES", help="Dynamic LDS."),
+        click.option("--block", callback=_three(1), metavar="X[,Y[,Z]]", help="Work-items of a work-group."),
+        click.option("--grid", callback=_three(1), default="1", metavar="X[,Y[,Z]]", help="Work-groups; 1."),
+        click.option("--kernel", metavar="NAME", help="Which kernel, if FILE has several."),
     ):
         command = decorate(command)
-    return command
+    return click.argument("file")(command)
 
 
 class WithArguments(Command):
@@ -48,113 +61,135 @@ class WithArguments(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Spread ``--args A B C`` to one option for each word."""
         spread: list[str] = []
-        words = iter(args)
         taking = False
-        for word in words:
+        for word in args:
             if word == "--args":
                 taking = True
             elif taking and (not word.startswith("-") or _is_number(word)):
-                spread += [f"--arg={word}"]
+                spread.append(f"--args={word}")
             else:
-                taking = False
+                taking = word.startswith("--args=")
                 spread.append(word)
         return super().parse_args(ctx, spread)
 
 
 def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+    for read in (float, lambda text: int(text, 0)):
+        try:
+            read(word)
+            return True
+        except ValueError:
+            continue
+    return False
 
 
 @click.command(
     cls=WithArguments,
-    usage="[OPTIONS] FILE --args VALUE...",
+    usage="FILE --block X --args VALUE... [OPTIONS]",
     examples=(
-        "mfma run vector_add.co --grid 4 --block 256 --args x.npy y.npy out.npy 1000 -o out.npy",
-        "mfma run gemm.hsaco --kernel gemm --block 256 --args A.npy B.npy C.npy 64 64 64 -o C.npy --require tested",
-        "mfma run softmax.hsaco --block 256 --args x.npy y.npy 781 --report",
+        "mfma run vector_add.co --kernel add_f32 --grid 16 --block 64 --args x.npy y.npy z.npy 1000 -o z.npy",
+        "mfma run vector_add.co --kernel axpy_f32 --block 64 --args 0.5 x.npy zeros:f32:999 999 -o half.npy=2 --report",
+        "mfma run gemm.hsaco --block 64 --lds 4096 --args a.npy b.npy c.npy 32 32 32 null null -o c.npy",
+        "mfma run multiply.co --kernel multiply --block 64 --args d.npy a.npy b.npy --require tested --json",
     ),
 )
-@click.argument("file")
-@_limited
-@click.option("--output", "-o", "outputs", multiple=True, metavar="NAME.npy", help="Write this argument back.")
+@_launching
+@click.option("--output", "-o", "outputs", multiple=True, metavar="NAME.npy", help="Write an array, see above.")
 @click.option("--report", is_flag=True, help="Print what ran, how often, with which evidence.")
-@click.option("--require", metavar="LEVEL", help="Fail if weaker evidence was used: tested, documented ...")
+@click.option(
+    "--require",
+    type=click.Choice([str(level) for level in Level]),
+    metavar="LEVEL",
+    help=f"Fail if weaker evidence was used; one of {', '.join(Level)}.",
+)
 @as_json
 def run(
     file: str,
     kernel: str | None,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
+    grid: Three,
+    block: Three | None,
     lds: int,
-    args: tuple[str, ...],
+    words: tuple[str, ...],
     timeout: float | None,
     outputs: tuple[str, ...],
     report: bool,
     require: str | None,
     as_json: bool,
 ) -> None:
-    """Run a compiled kernel, with exact matrix instructions.
+    """Run a compiled kernel on the CPU, bit for bit.
 
-    FILE is a gfx942 code object, an offload bundle or a HIP program. Arguments after --args are in the kernel's
-    order: NAME.npy is an array for a pointer, zeros:TYPE:SHAPE a new one (zeros:float32:64,64), a number with a point
-    or an exponent a float, any other number an integer of the argument's size, null no pointer. -o NAME.npy writes
-    the array of that file as the kernel left it; -o NAME.npy=POSITION writes argument number POSITION (from 0).
+    FILE is a gfx942 code object (clang's, or Triton's hsaco), an offload bundle, or a HIP program; `mfma objects`
+    lists its kernels and their arguments.
+
+    --args takes all words up to the next option, one for each argument of the kernel, in its order. For a pointer:
+    NAME.npy; zeros:TYPE:SHAPE, such as zeros:float32:64,64; or null. The same NAME.npy twice is the same memory. For
+    a value: an integer (0x too) of the argument's size; a float of that size, if it has a point or an exponent or
+    the metadata say float; TYPE:NUMBER, such as float32:1 or bfloat16:0.5; NAME.npy with the bytes of a struct.
+    Triton's kernels take two more pointers after their own arguments: null null.
+
+    -o NAME.npy writes the array of that name as the kernel left it, -o NAME.npy=POSITION the array at that position
+    (from 0). Without -o no file changes. Files are written when all has gone well, or not at all.
     """
-    import numpy as np
-
-    from mfma.cli.files import replacing
+    from mfma.cli.arguments import Arguments
+    from mfma.cli.files import replacing, save
+    from mfma.cli.progress import progress_bar
 
     function = _function(file, kernel)
-    values = _values(args)
-    targets = [_target(output, args, values) for output in outputs]
-    done = function.launch(grid, block, values, lds=lds, timeout=timeout)
-    if require is not None:
-        done.require(require)
-    for path, value in targets:
-        with replacing(path) as out:
-            np.save(out, value)
-    _show(done, values, args, report, as_json)
+    size = _block(function, block)
+    arguments = Arguments(function.kernel, words)
+    targets = [arguments.target(output) for output in outputs]
+    twice = [path for i, (path, _) in enumerate(targets) if path in dict(targets[:i])]
+    if twice:
+        raise Refusal(f"-o {twice[0]} is given twice; write each array to a file of its own.")
+    with ExitStack() as stack:
+        # opened before the launch, so that a folder that cannot be written costs no run
+        files = [(path, stack.enter_context(replacing(path)), array) for path, array in targets]
+        bar = stack.enter_context(progress_bar(f"{function.kernel.name}: work-groups"))
+        done = function.launch(grid, size, arguments.values, lds=lds, timeout=timeout, progress=bar)
+        if require is not None:
+            done.require(require)
+        for path, out, array in files:
+            save(path, out, array)
+    _show(done, targets, report, as_json)
 
 
-def _show(done: Report, values: Sequence[Any], args: tuple[str, ...], report: bool, as_json: bool) -> None:
+def _show(done: Report, targets: Sequence[tuple[str, Any]], report: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json(done.as_dict()))
-    elif report:
-        click.echo(str(done))
-    else:
-        click.echo(str(done).partition("\n")[0])
+        return
+    click.echo(str(done) if report else str(done).partition("\n\n")[0])
+    if targets and report:
+        click.echo()
+    for path, array in targets:
+        click.echo(f"{path}: {array.dtype} {'x'.join(map(str, array.shape))}")
 
 
 @click.command(
     cls=WithArguments,
-    usage="[OPTIONS] FILE --args VALUE...",
+    usage="FILE --block X --args VALUE... [OPTIONS]",
     examples=(
-        "mfma trace vector_add.co --grid 4 --block 256 --args x.npy y.npy out.npy 1000 --group 0 --wave 0",
-        "mfma trace gemm.hsaco --block 256 --args A.npy B.npy C.npy 64 64 64 --lane 17 --from 0x1a00 --to 0x1a40",
+        "mfma trace vector_add.co --kernel add_f32 --grid 16 --block 64 --args x.npy y.npy z.npy 1000",
+        "mfma trace vector_add.co --kernel add_f32 --block 64 --args x.npy y.npy z.npy 64 --lane 9 --from add_f32+0x50",
+        "mfma trace multiply.co --kernel multiply --block 64 --args d.npy a.npy b.npy --from multiply --limit 9 --json",
     ),
 )
-@click.argument("file")
-@_limited
-@click.option("--group", callback=_three, default="0", metavar="X[,Y[,Z]]", help="Work-group to follow.")
-@click.option("--wave", type=click.IntRange(0), default=0, metavar="N", help="Wave of it.")
-@click.option("--lane", type=click.IntRange(0, 63), default=0, metavar="N", help="Lane whose registers are shown.")
-@click.option("--from", "first", metavar="ADDRESS", help="First address, as `mfma disasm` prints it.")
+@_launching
+@click.option("--group", callback=_three(0), default="0", metavar="X[,Y[,Z]]", help="Work-group to follow; 0,0,0.")
+@click.option("--wave", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Wave of it.")
+@click.option("--lane", type=click.IntRange(0, 63), default=0, show_default=True, metavar="N", help="Lane of it.")
+@click.option("--from", "first", metavar="ADDRESS", help="First address, such as 0x7a00 or add_f32+0x10.")
 @click.option("--to", "last", metavar="ADDRESS", help="Last address.")
-@click.option("--limit", type=click.IntRange(1), default=1_000, show_default=True, help="Lines to print.")
+@click.option("--limit", type=click.IntRange(1), default=1_000, show_default=True, metavar="N", help="Lines to print.")
 @as_json
 def trace(
     file: str,
     kernel: str | None,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
+    grid: Three,
+    block: Three | None,
     lds: int,
-    args: tuple[str, ...],
+    words: tuple[str, ...],
     timeout: float | None,
-    group: tuple[int, ...],
+    group: Three,
     wave: int,
     lane: int,
     first: str | None,
@@ -164,28 +199,70 @@ def trace(
 ) -> None:
     """Print the instructions that one wave executes, with the registers they read and write.
 
-    Vector registers are shown as one lane has them. FILE and the arguments are those of `mfma run`.
+    FILE, --args and the launch are those of `mfma run`; no file is written. Of vector registers the bits of one lane
+    are shown, with the value where the instruction takes it as a float; EXEC and SCC where they change; source lines
+    where the object has them. The launch ends with the wave. --json prints one object on each line.
     """
-    from mfma.emulator.trace import Tracer
+    from mfma.cli.arguments import Arguments
+    from mfma.emulator.trace import TraceEnd, Tracer
 
     function = _function(file, kernel)
-    x, y, z = [*group, 0, 0][:3]
+    size = _block(function, block)
+    arguments = Arguments(function.kernel, words)
+    _check_place(group, wave, grid, size)
+    start, end = (_address(function, text) for text in (first, last))
     tracer = Tracer(
-        function.module, (x, y, z), wave, lane, _address(first, 0), _address(last, 1 << 64), limit,
-        emit=lambda line: click.echo(json(line.as_dict()) if as_json else str(line)),
-    )  # fmt: skip
-    function.launch(grid, block, _values(args), lds=lds, timeout=timeout, observer=tracer)
+        function.module, group, wave, lane, start or 0, 1 << 64 if end is None else end, limit, _printer(as_json)
+    )
+    with suppress(TraceEnd):
+        function.launch(grid, size, arguments.values, lds=lds, timeout=timeout, observer=tracer)
     if not tracer.lines:
-        raise Refusal(f"wave {wave} of work-group {(x, y, z)} executed nothing in this range of addresses.")
+        raise Refusal(f"wave {wave} of work-group {group} executed nothing in this range of addresses.")
+    if tracer.cut:
+        sys.stdout.flush()
+        click.echo(f"mfma: stopped after {limit:,} instructions; --limit takes more.", err=True)
 
 
-def _address(text: str | None, default: int) -> int:
+def _printer(as_json: bool) -> Callable[[Any], None]:
+    """A function that prints a line, after the place in the source where that is another one."""
+    import json as writer
+
+    write = sys.stdout.write
+    place = ""
+
+    def shown(line: Any) -> None:
+        nonlocal place
+        if as_json:
+            write(writer.dumps(line.as_dict()) + "\n")
+            return
+        if line.source and line.source != place:
+            place = line.source
+            write(f"; {place}\n")
+        write(f"{line}\n")
+
+    return shown
+
+
+def _check_place(group: Three, wave: int, grid: Three, block: Three) -> None:
+    if not all(0 <= at < count for at, count in zip(group, grid, strict=True)):
+        raise Refusal(f"--group {group} is outside the grid {grid}; give x,y,z below it.")
+    waves = -(-block[0] * block[1] * block[2] // 64)
+    if wave >= waves:
+        raise Refusal(f"--wave {wave} is outside the block {block}; its waves have numbers up to {waves - 1}.")
+
+
+def _address(function: Function, text: str | None) -> int | None:
+    """An address of the image: hexadecimal digits, or a name of the object with an offset."""
     if text is None:
-        return default
+        return None
+    name, _, offset = text.partition("+")
+    named = [symbol.address for symbol in function.module.code.symbols if symbol.name == name and symbol.size]
     try:
+        if named:
+            return named[0] + int(offset or "0", 16)
         return int(text, 16)
     except ValueError:
-        raise Refusal(f"{text!r} is no address; give hexadecimal digits such as 0x1a00.") from None
+        raise Refusal(f"{text!r} is no address; give one such as 0x1a00 or {function.kernel.name}+0x40.") from None
 
 
 def _function(file: str, name: str | None) -> Function:
@@ -199,49 +276,13 @@ def _function(file: str, name: str | None) -> Function:
     return module[name]
 
 
-def _values(args: tuple[str, ...]) -> list[Any]:
-    return [_value(text) for text in args]
-
-
-def _value(text: str) -> Any:
-    """Read one argument."""
-    import numpy as np
-
-    from mfma.cli.files import load
-
-    if text == "null":
-        return None
-    if text.endswith(".npy"):
-        return load(text)
-    if text.startswith("zeros:"):
-        try:
-            _, type_, shape = text.split(":")
-            return np.zeros(tuple(int(n) for n in shape.split(",")), np.dtype(type_))
-        except (ValueError, TypeError):
-            raise Refusal(f"{text!r} is no array; give zeros:TYPE:SHAPE such as zeros:float32:64,64.") from None
-    try:
-        return int(text, 0)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
+def _block(function: Function, block: Three | None) -> Three:
+    """The given size of a work-group, or the one that the kernel requires."""
+    kernel = function.kernel
+    required = block or kernel.required_workgroup_size
+    if required is None:
         raise Refusal(
-            f"{text!r} is no argument; give NAME.npy, zeros:TYPE:SHAPE, an integer, a float or null."
-        ) from None
-
-
-def _target(output: str, args: tuple[str, ...], values: list[Any]) -> tuple[str, Any]:
-    """Where to write which array."""
-    import numpy as np
-
-    path, _, position = output.partition("=")
-    if position:
-        index = int(position) if position.isdigit() else -1
-    else:
-        index = args.index(path) if path in args else -1
-    if not 0 <= index < len(values) or not isinstance(values[index], np.ndarray):
-        raise Refusal(
-            f"-o {output} names no array among the arguments; give a NAME.npy of --args or NAME.npy=POSITION."
+            f"give --block, the work-items of a work-group; {kernel.name} was compiled for up to "
+            f"{kernel.max_workgroup_size:,}."
         )
-    return path, values[index]
+    return required

@@ -100,7 +100,8 @@ def _refusing() -> Iterator[None]:
         raise
     except click.UsageError as error:
         hint = f" See `{error.ctx.command_path} --help`." if error.ctx else ""
-        raise Refusal(f"{error.format_message().rstrip('.')}.{hint}") from None
+        message = error.format_message()
+        raise Refusal(f"{message}{'' if message.endswith(('.', '?')) else '.'}{hint}") from None
     except MfmaError as error:
         raise Refusal(str(error)) from None
     except MemoryError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,15 @@ import numpy as np
 from mfma.codeobject import Argument, Kernel, ValueKind
 from mfma.emulator.device import DeviceArray
 from mfma.emulator.memory import PRIVATE_BASE, SHARED_BASE, AddressSpace, Buffer
-from mfma.errors import LaunchError
+from mfma.errors import LaunchError, MfmaError
 
 __all__ = ["Geometry", "Mapped", "kernarg"]
 
 FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+SIZES = {ValueKind.GLOBAL_BUFFER: (8,), ValueKind.BY_VALUE: range(1, 1 << 32)}
+"""Bytes that an argument of a kind can have."""
+LARGEST_SEGMENT = 1 << 20
+"""Bytes of all arguments together; compilers stop at 4 KiB."""
 SEGMENT_UNIT = 64
 """Bytes in which runtimes allocate argument segments; compilers load past the last argument within them."""
 
@@ -50,19 +54,27 @@ class Mapped:
     Arrays that share memory are mapped together, so that a kernel sees them alias as the host does.
     """
 
-    def __init__(self, space: AddressSpace, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
+    def __init__(self, space: AddressSpace, arrays: Iterable[tuple[str, np.ndarray[Any, Any]]]) -> None:
         self.space = space
         self.buffers: list[tuple[int, int, Buffer]] = []
         spans = []
-        for name, array in arrays.items():
+        for name, array in arrays:
+            if array.dtype.hasobject:
+                raise LaunchError(f"{name} is an array of Python objects; pass one of numbers.")
             if not (array.flags.c_contiguous or array.flags.f_contiguous):
                 raise LaunchError(
                     f"{name} is an array with gaps between its elements; pass np.ascontiguousarray(...) and copy back."
                 )
             start = array.__array_interface__["data"][0]
-            spans.append((start, start + array.nbytes, name, array))
-        for group in _overlapping(spans):
-            self._map(group)
+            spans.append((start, start + array.nbytes, name, np.asarray(array)))
+        order = [span[2] for span in spans]
+        try:
+            # in the order of the arguments, so that device addresses do not depend on the host's
+            for group in sorted(_overlapping(spans), key=lambda group: min(order.index(span[2]) for span in group)):
+                self._map(group)
+        except MfmaError:
+            self.free()
+            raise
 
     def _map(self, group: list[tuple[int, int, str, np.ndarray[Any, Any]]]) -> None:
         start, end = group[0][0], max(span[1] for span in group)
@@ -80,7 +92,7 @@ class Mapped:
         start = array.__array_interface__["data"][0]
         for low, high, buffer in self.buffers:
             if low <= start <= start + array.nbytes <= high:
-                return buffer.address + start - low
+                return int(buffer.address + start - low)
         raise KeyError("an array that was not mapped")
 
     def free(self) -> None:
@@ -132,8 +144,16 @@ def kernarg(
     """Bytes of the argument segment, uint8.
 
     Raises:
-        LaunchError: a value does not fit its argument.
+        LaunchError: a value does not fit its argument, or the kernel asks for what no kernel has.
     """
+    if kernel.kernarg_size > LARGEST_SEGMENT:
+        raise LaunchError(
+            f"{kernel.name} wants {kernel.kernarg_size:,} bytes of arguments; at most {LARGEST_SEGMENT:,} go."
+        )
+    for argument in kernel.arguments:
+        allowed = SIZES.get(argument.kind, range(1, 9) if argument.hidden else None)
+        if allowed is not None and argument.size not in allowed:
+            raise LaunchError(f"{kernel.name} has a {argument.kind} of {argument.size} bytes, which is another size.")
     segment = bytearray(-(-max(kernel.kernarg_size, 1) // SEGMENT_UNIT) * SEGMENT_UNIT)
     for argument, name, value in values:
         data = _pointer(name, value, mapped) if argument.kind is ValueKind.GLOBAL_BUFFER else None
@@ -146,6 +166,10 @@ def kernarg(
     for argument in kernel.arguments:
         if argument.hidden:
             number = hidden.get(argument.kind, 0)
+            if number >> 8 * argument.size:
+                raise LaunchError(
+                    f"{kernel.name} has a {argument.kind} of {argument.size} bytes, which do not hold {number}."
+                )
             segment[argument.offset : argument.offset + argument.size] = number.to_bytes(argument.size, "little")
     return np.frombuffer(segment, np.uint8)
 
@@ -177,7 +201,8 @@ def _scalar(name: str, value: Any, size: int, mapped: Mapped) -> bytes:
         case np.generic() | np.ndarray():
             data = value.tobytes()
             if len(data) != size:
-                raise LaunchError(f"{name} has {size} bytes and {value.dtype} {value!r} has {len(data)}.")
+                given = f"an array of {value.dtype} {value.shape}" if value.ndim else f"{value.dtype} {value!r}"
+                raise LaunchError(f"{name} has {size} bytes and {given} has {len(data)}.")
             return data
         case bytes() | bytearray():
             if len(value) != size:

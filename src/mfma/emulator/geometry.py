@@ -13,6 +13,8 @@ __all__ = ["checked_geometry"]
 
 LARGEST_LDS = 65_536
 LARGEST_BLOCK = 1_024
+LARGEST_SCRATCH = 131_056
+"""Bytes for each lane: 8,191 KiB for a wave, what the 13 bits of the register COMPUTE_TMPRING_SIZE hold."""
 LARGEST_GRID = (1 << 32) - 1
 """Work-items in each direction."""
 
@@ -37,6 +39,10 @@ def checked_geometry(kernel: Kernel, grid: int | Sequence[int], block: int | Seq
             raise LaunchError(f"the grid has {count * size:,} work-items in {name}; at most {LARGEST_GRID:,} go.")
     if isinstance(lds, bool) or not isinstance(lds, int) or lds < 0:
         raise LaunchError(f"lds is a number of bytes, not {lds!r}.")
+    if kernel.scratch_size > LARGEST_SCRATCH:
+        raise LaunchError(
+            f"{kernel.name} has {kernel.scratch_size:,} bytes of scratch for each lane; a lane has {LARGEST_SCRATCH:,}."
+        )
     if kernel.lds_size + lds > LARGEST_LDS:
         raise LaunchError(
             f"{kernel.name} has {kernel.lds_size:,} bytes of LDS and {lds:,} dynamic ones were asked for; a work-group "

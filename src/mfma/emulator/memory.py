@@ -2,8 +2,8 @@
 
 Device addresses are numbers that only an `AddressSpace` gives out, the same in every run, and no pointers: every
 access looks its buffer up, so a kernel reaches the bytes of the buffers that it was given and nothing else, whatever
-address it computes. An address is never given out twice; a buffer that was freed is still known, and an access to it
-is reported as what it is.
+address it computes. An address is never given out twice; of the buffers that were freed the last ones are still known,
+and an access to them is reported as what it is.
 
 Flat addresses in the aperture of LDS or of scratch have `SHARED_BASE` or `PRIVATE_BASE` in their high half, and an
 offset in the low one. Where AMD's driver puts its apertures depends on the GPU; a kernel reads it from
@@ -31,6 +31,8 @@ PAGE = 4096
 BASE = 0x1000_0000_0000
 """Address of the first buffer."""
 LIMIT = 1 << 48
+REMEMBERED = 256
+"""Freed buffers that are still known, at least."""
 SHARED_BASE = 0x0001_0000_0000_0000
 PRIVATE_BASE = 0x0002_0000_0000_0000
 
@@ -40,7 +42,8 @@ class Buffer:
     """A range of device addresses and the host memory behind it.
 
     ``bytes`` is a view of the array that the buffer was made from, so what a kernel stores is there at once; of a
-    buffer that is no longer ``live`` it is empty.
+    buffer that is no longer ``live`` it is empty. Kernels cannot store to addresses in ``protected``, pairs of a first
+    address and the one behind the last.
     """
 
     address: int
@@ -49,6 +52,7 @@ class Buffer:
     writable: bool
     bytes: Bytes = field(repr=False)
     live: bool = True
+    protected: tuple[tuple[int, int], ...] = ()
 
     @property
     def end(self) -> int:
@@ -73,6 +77,7 @@ class AddressSpace:
         self._buffers: list[Buffer] = []  # by address, freed ones too
         self._addresses: list[int] = []
         self._starts = np.zeros(0, np.uint64)
+        self._freed = 0
         self._next = BASE
 
     def __iter__(self) -> Iterator[Buffer]:
@@ -113,6 +118,7 @@ class AddressSpace:
             )
         memory = np.zeros(size, np.uint8) if data is None else _backing(data, size, name)
         buffer = Buffer(address, size, name, writable and bool(memory.flags.writeable), memory)
+        self._forget()
         self._buffers.append(buffer)
         self._addresses.append(address)
         self._starts = np.array(self._addresses, np.uint64)
@@ -123,10 +129,22 @@ class AddressSpace:
         """Take a buffer away; later accesses to its addresses are reported as use after free."""
         if not buffer.live:
             raise OptionError(f"buffer {buffer.name!r} was freed before; free a buffer once")
-        if not any(known is buffer for known in self._buffers):
+        index = bisect.bisect_left(self._addresses, buffer.address)
+        if index == len(self._buffers) or self._buffers[index] is not buffer:
             raise OptionError(f"buffer {buffer.name!r} belongs to another address space; free it there")
         buffer.live = False
-        buffer.bytes = buffer.bytes[:0]
+        buffer.bytes = np.zeros(0, np.uint8)
+        self._freed += 1
+
+    def _forget(self) -> None:
+        """Drop all freed buffers but the last ones, once they are twice as many."""
+        if self._freed <= 2 * REMEMBERED:
+            return
+        self._freed = REMEMBERED
+        freed = [buffer for buffer in self._buffers if not buffer.live]
+        gone = {id(buffer) for buffer in freed[:-REMEMBERED]}
+        self._buffers = [buffer for buffer in self._buffers if id(buffer) not in gone]
+        self._addresses = [buffer.address for buffer in self._buffers]
 
     def find(self, address: int) -> Buffer | None:
         """Return the live buffer that holds the byte at ``address``, if there is one."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mfma.codeobject import CodeObject, Kernel, load_object
+from mfma.codeobject import CodeObject, Kernel, ValueKind, load_object
 from mfma.emulator.arguments import Mapped, kernarg, named
 from mfma.emulator.device import Device, default_device
 from mfma.emulator.geometry import checked_geometry
 from mfma.emulator.memory import Buffer
 from mfma.emulator.report import Report
-from mfma.errors import UnknownNameError, near
+from mfma.errors import CodeObjectError, UnknownNameError, near
 
 if TYPE_CHECKING:
     from mfma.emulator.interpreter.engine import Observer
+    from mfma.emulator.interpreter.step import Step
 
 __all__ = ["Function", "Module", "load"]
 
@@ -46,8 +48,14 @@ class Module(Mapping[str, "Function"]):
         self.code = code
         self.device = device
         size = len(code.image)
-        self.image: Buffer = device.space.allocate(size, name="the code object", alignment=1 << 16, writable=True)
-        self.image.bytes[:] = np.frombuffer(code.relocated(self.image.address), np.uint8)
+        self.image: Buffer = device.space.allocate(size, name="the code object", alignment=1 << 16)
+        base = self.image.address
+        self.steps: dict[tuple[int, int], Step] = {}
+        self.image.bytes[:] = np.frombuffer(code.relocated(base), np.uint8)
+        self.image.protected = tuple(
+            (base + s.address, base + s.address + s.size) for s in code.segments if not s.writable
+        )
+        weakref.finalize(self, device.space.free, self.image)
 
     def __getitem__(self, name: str) -> Function:
         kernel = self.code.kernels.get(name)
@@ -63,16 +71,20 @@ class Module(Mapping[str, "Function"]):
         return len(self.code.kernels)
 
     @functools.cached_property
-    def bytes_(self) -> bytes:
-        """The image as the instructions are fetched from it."""
-        return self.image.bytes.tobytes()
+    def executable(self) -> list[tuple[int, bytes]]:
+        """The code as instructions are fetched from it: device addresses, and the bytes from there on."""
+        base, image = self.image.address, self.image.bytes
+        return [(base + at, image[at : at + len(code)].tobytes()) for at, code in self.code.text]
 
     def describe(self, address: int) -> str:
         """Where an instruction is: ``kernel+0x40 (file:line)``."""
         offset = address - self.image.address
         function = self.code.function_at(offset)
         place = f"{function.name}+{offset - function.address:#x}" if function else hex(offset)
-        line = self.code.source_line(offset)
+        try:
+            line = self.code.source_line(offset)
+        except CodeObjectError:  # damaged debug information must not hide what happened there
+            line = None
         return f"{place} ({line[0]}:{line[1]})" if line else place
 
 
@@ -93,6 +105,7 @@ class Function:
         timeout: float | None = None,
         max_instructions: int | None = None,
         observer: Observer | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Report:
         """Run the kernel to its end.
 
@@ -105,6 +118,7 @@ class Function:
             timeout: seconds after which the launch is stopped.
             max_instructions: wave-instructions after which it is stopped.
             observer: watches instructions being executed, see `mfma.emulator.trace.Tracer`.
+            progress: called with the work-groups that have ended and the number of all, at the end of each.
 
         Raises:
             LaunchError: arguments or geometry do not fit; nothing has run.
@@ -121,7 +135,11 @@ class Function:
         geometry = checked_geometry(kernel, grid, block, lds)
         values = named(kernel, args)
         check_supported(module, kernel)
-        arrays = {name: value for _, name, value in values if isinstance(value, np.ndarray) and value.ndim}
+        arrays = [
+            (name, value)
+            for argument, name, value in values
+            if isinstance(value, np.ndarray) and (value.ndim or argument.kind is ValueKind.GLOBAL_BUFFER)
+        ]
         mapped = Mapped(space, arrays)
         temporary: list[Buffer] = []
         try:
@@ -138,12 +156,13 @@ class Function:
                 dispatch.address, total_lds, scratch,
             )  # fmt: skip
             run = Launch(
-                space, start, (module.bytes_, module.image.address), geometry.grid,
+                space, start, module.executable, geometry.grid, start.resident, module.steps,
                 limit=max_instructions, seconds=timeout, observer=observer, describe=module.describe,
+                progress=progress,
             )  # fmt: skip
             run.run()
         finally:
             mapped.free()
             for buffer in temporary:
                 space.free(buffer)
-        return Report.of(kernel.name, geometry.grid, geometry.block, run.counts(), run.float_atomics)
+        return Report.of(kernel.name, geometry.grid, geometry.block, run.counts(), run.float_order.lanes)

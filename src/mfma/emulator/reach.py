@@ -19,14 +19,14 @@ def reachable(code: CodeObject, entry: int) -> Iterator[Instruction]:
     Jumps to addresses in registers (calls, returns) are not followed here; functions that are called so are found
     when they are reached.
     """
-    image = code.image
     pending, seen = [entry], set()
     while pending:
         address = pending.pop()
         while address not in seen:
             seen.add(address)
+            start, text = next(((s, t) for s, t in code.text if s <= address < s + len(t)), (0, b""))
             try:
-                instruction = decode(image, address, address)
+                instruction = decode(text, address, address - start)
             except DecodeError:
                 break
             yield instruction

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
@@ -11,11 +12,15 @@ from mfma.codeobject import Kernel
 from mfma.emulator.arguments import Geometry
 from mfma.emulator.interpreter.engine import Launch
 from mfma.emulator.interpreter.wave import Group, Wave
-from mfma.emulator.semantics.machine import EXEC
+from mfma.emulator.semantics.machine import ACC, EXEC
 from mfma.emulator.semantics.values import WAVE
 
 __all__ = ["Start"]
 
+UNITS, UNIT_SIMDS, UNIT_LDS, SIMD_WAVES, SIMD_VGPRS = 304, 4, 65_536, 8, 512
+"""An MI300X's compute units; of one its SIMDs and bytes of LDS; of a SIMD the waves and registers of a lane."""
+ROOM = 1 << 29
+"""Bytes of the host for registers, LDS and scratch of work-groups that are under way; one gets what it needs."""
 PRELOAD_PROLOGUE = 256
 """Bytes at a kernel's entry for firmware that cannot preload arguments; the hardware emulated here skips them."""
 
@@ -45,7 +50,7 @@ class Start:
 
     def __call__(self, launch: Launch, index: tuple[int, int, int]) -> Group:
         """Make one work-group."""
-        group = Group(index, self.lds)
+        group = Group(index, self.lds, launch.float_order)
         x, y, z = self.geometry.block
         items = x * y * z
         entry = self.entry + (PRELOAD_PROLOGUE if self.kernel.descriptor.kernarg_preload_spec_length else 0)
@@ -61,6 +66,16 @@ class Start:
             wave.v[0] = packed[number * WAVE : (number + 1) * WAVE]
             group.waves.append(wave)
         return group
+
+    @property
+    def resident(self) -> int:
+        """Work-groups that are under way at once, at most: those that an MI300X has room for, within `ROOM`."""
+        waves = -(-math.prod(self.geometry.block) // WAVE)
+        in_unit = UNIT_SIMDS * min(SIMD_WAVES, SIMD_VGPRS // self.kernel.descriptor.vgprs) // waves
+        if self.lds:
+            in_unit = min(in_unit, UNIT_LDS // self.lds)
+        bytes_ = waves * WAVE * (4 * 2 * ACC + self.scratch) + self.lds
+        return max(1, min(UNITS * in_unit, ROOM // bytes_))
 
     @property
     def mode(self) -> int:

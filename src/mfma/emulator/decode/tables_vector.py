@@ -69,7 +69,13 @@ def _cndmask() -> Row:
     return replace(row, src=(*[replace(slot, signs=True) for slot in row.src], VCC))
 
 
-CNDMASK = _cndmask()
+def _ldexp_f16() -> Row:
+    """Return a row whose second source, an integer, has the constants of an f16."""
+    row = _vop2(0x33, "v_ldexp_f16", F16, F16, F16, BOTH | SDWA | LAX)
+    return replace(row, src=(row.src[0], replace(row.src[1], signs=False)))
+
+
+CNDMASK, LDEXP_F16 = _cndmask(), _ldexp_f16()
 
 # fmt: off
 VOP1 = (
@@ -212,7 +218,7 @@ VOP2 = (
     _vop2(0x30, "v_max_i16",             B16, B16, B16, SDWA),
     _vop2(0x31, "v_min_u16",             B16, B16, B16, SDWA),
     _vop2(0x32, "v_min_i16",             B16, B16, B16, SDWA),
-    _vop2(0x33, "v_ldexp_f16",           F16, F16, B16, BOTH | SDWA | LAX),
+    LDEXP_F16,
     _vop2(0x34, "v_add_u32",             B32, B32, B32, CLAMP | SDWA),
     _vop2(0x35, "v_sub_u32",             B32, B32, B32, CLAMP | SDWA),
     _vop2(0x36, "v_subrev_u32",          B32, B32, B32, CLAMP | SDWA),

@@ -77,8 +77,7 @@ class SdwaWord(InstructionWord):
         zero = 0
         sources = [slot for slot in row.src if slot.field]
         for slot, low in zip(sources, (48, 56), strict=False):
-            if not slot.type.packed:
-                zero |= (0b001000 if slot.signs else 0b110000) << low
+            zero |= (0b001000 if slot.signs else 0b110000) << low
         if len(sources) == 1:
             zero |= 0xBF << 56
         if cls.encoding is not Encoding.VOPC and not row.dst[0].type.floating:
@@ -99,28 +98,24 @@ class SdwaWord(InstructionWord):
         """Return selections, signs, clamp and omod; None for selection 7, which names nothing."""
         compares = self.encoding is Encoding.VOPC
         two = compares or self.encoding is Encoding.VOP2
-        packed = row.src[0].type.packed
+        signs = 0 if row.src[0].type.packed else row.signs  # packed elements have none here, whatever the bits say
         src1_sel = self.src1_sel if two else 6
         # The conversions from fp8 write all of the destination.
         whole = compares or row.style == "dword"
         dst_sel = 6 if whole else self.dst_sel
         if 7 in (self.src0_sel, src1_sel, dst_sel) or (row.style == "dword" and self.dst_sel != 6):
             return None
-        # Packed elements take neither signs nor sext: LLVM ignores either, but knows no word with both.
-        signs = self.src0_neg | self.src0_abs | self.src1_neg | self.src1_abs | self.omod
-        if packed and signs and self.src0_sext | self.src1_sext:
-            return None
         sdwa = Sdwa(
             dst_sel,
             0 if whole else self.dst_unused % 3,
             self.src0_sel,
             src1_sel,
-            bool(self.src0_sext) and not packed,
-            bool(self.src1_sext) and two and not packed,
+            bool(self.src0_sext),
+            bool(self.src1_sext) and two,
         )
         return Modifiers(
-            neg=0 if packed else (self.src0_neg | self.src1_neg << 1) & row.signs,
-            abs=0 if packed else (self.src0_abs | self.src1_abs << 1) & row.signs,
+            neg=(self.src0_neg | self.src1_neg << 1) & signs,
+            abs=(self.src0_abs | self.src1_abs << 1) & signs,
             clamp=not compares and bool(self.clamp),
             omod=0 if compares else self.omod,
             sdwa=sdwa,

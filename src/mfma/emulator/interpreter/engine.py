@@ -1,36 +1,36 @@
 """Runs a launch: work-groups in turn, their waves in turn, instruction by instruction.
 
 The order is fixed, so results are the same every time. Work-groups start in ascending order (x fastest), at most
-`RESIDENT` at once, as on a device whose compute units are full. The oldest runs first: its waves take turns in
-ascending order, and a turn ends at a barrier, at ``s_sleep``, at the end, or at the first backward jump after `TURN`
-instructions. Once every wave of the work-group has had a turn, and some still run, the next work-group has its
-own. So a wave may wait for another one, or for another work-group that is resident, and sees it arrive.
+``resident`` at once, as on a device whose compute units are full. The oldest runs first: its waves take turns in
+ascending order, and a turn ends at ``s_sleep``, at the end, or at the first backward jump after `TURN` instructions;
+at a barrier the wave stops until all others of the work-group that have not ended are there too. Once every wave has
+had its turn, and some still run, the next work-group has its own. So a wave may wait for another one, or for another
+work-group that is resident, and sees it arrive.
 """
 
 from __future__ import annotations
 
-import itertools
+import math
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from mfma.emulator.decode import Instruction, decode
 from mfma.emulator.interpreter.environment import default_environment
-from mfma.emulator.interpreter.hardware import decode_mode
+from mfma.emulator.interpreter.float_order import FloatOrder
+from mfma.emulator.interpreter.hardware import MODE_BITS, decode_mode
 from mfma.emulator.interpreter.step import Step
 from mfma.emulator.interpreter.wave import Group, Status, Wave
 from mfma.emulator.memory import AddressSpace
 from mfma.emulator.semantics.machine import ACC
 from mfma.emulator.semantics.registry import DEFINITIONS
-from mfma.errors import KernelError, MfmaError, WatchdogError
+from mfma.errors import DecodeError, KernelError, MfmaError, WatchdogError
 
-__all__ = ["RESIDENT", "TURN", "Launch", "Observer"]
+__all__ = ["TURN", "Launch", "Observer"]
 
-RESIDENT = 304
-"""Work-groups that are under way at once: one for each compute unit of an MI300X."""
 TURN = 10_000
 """Instructions after which a wave lets others run."""
 
@@ -51,36 +51,48 @@ class Launch:
     Args:
         space: device memory.
         start: makes the waves of a work-group, given its numbers.
-        code: bytes of the executable image and the device address of its first byte.
+        code: what can be executed: device addresses, and the bytes from there on.
         grid: work-groups in x, y, z.
+        resident: how many of them are under way at once, at most.
+        steps: instructions of this code that are ready to run, by address and mode; new ones are added.
         limit: instructions of all waves after which the launch is stopped, or None.
         seconds: time after which it is stopped, or None.
         observer: asked before each instruction and, unless it said None, told after it.
+        describe: names the place of a device address in messages.
+        progress: called with the work-groups that have ended and all of them, at the end of each.
     """
 
     def __init__(
         self,
         space: AddressSpace,
         start: Callable[[Launch, tuple[int, int, int]], Group],
-        code: tuple[bytes, int],
+        code: Sequence[tuple[int, bytes]],
         grid: tuple[int, int, int],
+        resident: int,
+        steps: dict[tuple[int, int], Step],
         limit: int | None = None,
         seconds: float | None = None,
         observer: Observer | None = None,
         describe: Callable[[int], str] = hex,
+        progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.space = space
         self.start = start
-        self.code, self.base = code
+        self.code = code
         self.grid = grid
+        self.resident = resident
         self.limit = limit
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.seconds = seconds
         self.observer = observer
         self.describe = describe
-        self.steps: dict[tuple[int, int], Step] = {}
+        self.progress = progress
+        self.ended = 0
+        self.steps = steps
+        self.tally: Counter[Step] = Counter()
         self.executed = 0
-        self.float_atomics = 0
+        self.waves = 0
+        self.float_order = FloatOrder()
 
     def run(self) -> None:
         """Run every work-group to its end.
@@ -88,13 +100,14 @@ class Launch:
         Raises:
             MfmaError: memory fault, trap, watchdog or illegal instruction, with the place where it happened.
         """
-        groups = ((x, y, z) for z, y, x in itertools.product(*(range(n) for n in reversed(self.grid))))
+        width, height, depth = self.grid
+        groups = ((x, y, z) for z in range(depth) for y in range(height) for x in range(width))
         resident: deque[Group] = deque()
         with default_environment(), np.errstate(all="ignore"):
             while True:
-                while len(resident) < RESIDENT and (index := next(groups, None)) is not None:
+                while len(resident) < self.resident and (index := next(groups, None)) is not None:
                     # a work-group that ends in its first turn never takes a place
-                    group = self.start(self, index)
+                    group = self._begin(index)
                     if not self._turn(group):
                         resident.append(group)
                 if not resident:
@@ -104,9 +117,18 @@ class Launch:
                     if not self._turn(group):
                         resident.append(group)
 
+    def _begin(self, index: tuple[int, int, int]) -> Group:
+        group = self.start(self, index)
+        for wave in group.waves:
+            wave.serial = self.waves
+            self.waves += 1
+        return group
+
     def _turn(self, group: Group) -> bool:
         """Let every wave of a work-group run until it yields; whether the work-group has ended."""
         had_turn: set[int] = set()
+        for wave in group.waves:
+            wave.turn = wave.executed + TURN
         while True:
             ready = [w for w in group.waves if w.status is Status.READY and w.number not in had_turn]
             for wave in ready:
@@ -116,7 +138,10 @@ class Launch:
                     had_turn.add(wave.number)
             alive = [w for w in group.waves if w.status is not Status.ENDED]
             if not alive:
-                self.float_atomics += sum(w.float_atomics for w in group.waves)
+                self.float_order.close(group.lds)
+                self.ended += 1
+                if self.progress is not None:
+                    self.progress(self.ended, math.prod(self.grid))
                 return True
             if all(w.status is Status.BARRIER for w in alive):
                 for wave in alive:
@@ -125,63 +150,70 @@ class Launch:
                 return False
 
     def _run_wave(self, wave: Wave) -> None:
-        wave.turn = wave.executed + TURN
         before = wave.executed
+        step = None
         try:
             while wave.status is Status.READY:
-                step = self.steps.get((wave.pc, wave.mode)) or self._link(wave.pc, wave.mode)
+                step = None  # an error before there is one is the next instruction's
+                step = self.steps.get((wave.pc, wave.mode & MODE_BITS)) or self._link(wave.pc, wave.mode & MODE_BITS)
                 wave.at = step.instruction
                 reads = None if self.observer is None else self.observer.before(wave, step.instruction)
                 wave.pc = step.next
                 wave.executed += 1
-                step.count += 1
+                self.tally[step] += 1
                 step.run(wave)
                 if reads is not None and self.observer is not None:
                     self.observer.after(wave, step.instruction, reads)
                 if wave.executed & 0x3FF == 0:
                     self._watch(wave, wave.executed - before)
+            self.executed += wave.executed - before
+            self._watch(wave, 0)
         except MfmaError as error:
-            raise self._placed(error, wave) from None
-        self.executed += wave.executed - before
-        self._watch(wave, 0)
+            raise self._placed(error, wave, "" if step else "after ") from None
 
     def _watch(self, wave: Wave, more: int) -> None:
         """End a launch that runs too long."""
         if self.limit is not None and self.executed + more > self.limit:
             raise WatchdogError(
                 f"the launch was stopped after {self.limit:,} instructions; raise `max_instructions` if it is no "
-                "endless loop"
+                "endless loop."
             )
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise WatchdogError(
-                f"the launch was stopped after {self.seconds:g} s; raise `timeout` if it is no endless loop"
+                f"the launch was stopped after {self.seconds:g} s; raise `timeout` if it is no endless loop."
             )
 
-    def _placed(self, error: MfmaError, wave: Wave) -> MfmaError:
+    def _placed(self, error: MfmaError, wave: Wave, after: str) -> MfmaError:
         """The error with work-group, wave, instruction and source line."""
         x, y, z = wave.group.index
-        where = f"work-group ({x}, {y}, {z}), wave {wave.number}, {self.describe(wave.at.address)} `{wave.at.text}`"
-        error.args = (f"{where}: {error}",)
+        at = wave.at
+        place = "at its start" if at is None else f"{after}{self.describe(at.address)} `{at.text}`"
+        error.args = (f"work-group ({x}, {y}, {z}), wave {wave.number}, {place}: {error}",)
         return error
 
     def _link(self, pc: int, mode: int) -> Step:
         """Decode and link the instruction at a device address."""
-        offset = pc - self.base
-        if pc & 3 or not 0 <= offset < len(self.code):
-            raise KernelError(f"the program counter left the code: {pc:#x}")
-        instruction = decode(self.code, pc, offset)
+        start, code = next(((s, c) for s, c in self.code if s <= pc < s + len(c)), (0, b""))
+        if pc & 3 or not code:
+            raise KernelError(f"the wave goes on at {pc:#x}, which is {'no multiple of 4' if code else 'no code'}")
+        try:
+            instruction = decode(code, pc, pc - start)
+        except DecodeError:
+            word = code[pc - start : pc - start + 4][::-1].hex()
+            raise KernelError(f"0x{word} at {self.describe(pc)} is no instruction of gfx942") from None
         if instruction.name not in DEFINITIONS:
-            raise KernelError(f"{instruction.mnemonic} is not implemented")
+            raise KernelError(f"{instruction.mnemonic} at {self.describe(pc)} is not implemented")
         step = self.steps[pc, mode] = Step(instruction, decode_mode(mode))
         return step
 
     # what nodes ask of the launch
 
-    def register(self, wave: Wave, number: int) -> int:
-        """A vector register number that a program computed, checked."""
-        if not 0 <= number < 2 * ACC:
-            raise KernelError(f"v{number} is no vector register")
-        return number
+    def register(self, wave: Wave, number: int, offset: int) -> int:
+        """The number of a vector register that M0 indexes, checked: it must be of the same file."""
+        if number % ACC + offset >= ACC:
+            file, first = "av"[number < ACC], number % ACC
+            raise KernelError(f"M0 adds {offset} to {file}{first}, and the last register is {file}{ACC - 1}")
+        return number + offset
 
     def trap(self, wave: Wave, what: Any) -> None:
         """Stop because the kernel asks for it."""
@@ -189,5 +221,5 @@ class Launch:
 
     def counts(self) -> Iterator[tuple[Instruction, int]]:
         """Instructions that ran and how often."""
-        for step in self.steps.values():
-            yield step.instruction, step.count
+        for step, count in self.tally.items():
+            yield step.instruction, count

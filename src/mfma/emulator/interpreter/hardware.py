@@ -13,7 +13,10 @@ from mfma.emulator.memory import PRIVATE_BASE, SHARED_BASE
 from mfma.emulator.semantics.machine import Mode
 from mfma.errors import KernelError
 
-__all__ = ["HARDWARE", "decode_mode", "set_mode"]
+__all__ = ["HARDWARE", "MODE_BITS", "decode_mode", "set_mode"]
+
+MODE_BITS = 0x0880_03FF
+"""What `decode_mode` looks at; all else that a kernel writes to MODE changes no instruction."""
 
 APERTURE = (1 << 32) - 1
 
@@ -55,10 +58,11 @@ def decode_mode(mode: int) -> Mode:
         dx10_clamp=bool(mode >> 8 & 1),
         ieee=bool(mode >> 9 & 1),
         fp16_ovfl=bool(mode >> 23 & 1),
+        gpr_idx_en=bool(mode >> 27 & 1),
     )
 
 
 def set_mode(wave: Wave, mode: Any) -> None:
     """Write the MODE register."""
-    decode_mode(int(mode))
+    decode_mode(int(mode) & MODE_BITS)
     wave.mode = int(mode)

@@ -3,8 +3,10 @@
 Lanes store in ascending order, so of two lanes that store to one place the higher one wins. Atomics run in ascending
 order too: lanes with distinct addresses at once, and lanes that share an address in rounds, the lowest first. Waves
 run one after the other between their barriers, so every atomic sees all of those before it. Hardware promises no order
-at all; atomics whose result in memory may depend on it, sums of floats, are counted in ``float_atomics`` of the wave,
-one for each lane.
+at all; sums of floats, whose bits in memory may depend on it, are noted in ``float_order`` of the wave.
+
+An instruction of several stores (of a buffer's dwords, of two places in LDS) keeps in ``undo`` what it overwrites, so
+that all is as before if one of them faults.
 
 Which lanes may access what is the business of `mfma.emulator.interpreter.memory_places`.
 """
@@ -53,10 +55,14 @@ def store(wave: WaveMemory, access: Access, address: Array, mask: Mask, *registe
     """Store registers, each of shape (64,); 1 or 2 bytes are the low ones of one register."""
     for lanes, memory, offsets in pieces(wave, access, STORE, address, mask):
         if access.bytes_ <= 4:
-            window(memory, access.bytes_)[offsets] = registers[0][lanes].astype(f"u{access.bytes_}")
+            cells, where = window(memory, access.bytes_), offsets
+            values = registers[0][lanes].astype(f"u{access.bytes_}")
         else:
             # lane after lane, so that of overlapping stores the highest lane's stays
-            window(memory, 4)[offsets[:, None] + np.arange(0, access.bytes_, 4)] = np.stack(registers, 1)[lanes]
+            cells, where = window(memory, 4), offsets[:, None] + np.arange(0, access.bytes_, 4)
+            values = np.stack(registers, 1)[lanes]
+        _keep(wave, cells, where)
+        cells[where] = values
 
 
 def atomic(wave: WaveMemory, access: Access, address: Array, mask: Mask, *operands: Array) -> Words:
@@ -65,19 +71,31 @@ def atomic(wave: WaveMemory, access: Access, address: Array, mask: Mask, *operan
     combine = _compiled(access.combine, access.bytes_, len(operands)) if access.combine else None
     for lanes, memory, offsets in pieces(wave, access, ATOMIC, address, mask):
         cells = window(memory, access.bytes_)
+        _keep(wave, cells, offsets)
         for members in _rounds(offsets):
             where, who = offsets[members], lanes[members]
             old[who] = cells[where]
             if combine is not None:
                 cells[where] = combine(old, *operands)[who]
         if access.rounds:
-            wave.float_atomics += len(lanes)
+            _note_order(wave, memory, offsets, lanes)
     return old.view(np.uint32).reshape(WAVE, -1).T
 
 
 def load_wave(wave: WaveMemory, access: Access, address: Any) -> Words:
     """Registers that the wave loads for itself, shape (parts,)."""
     return wave_bytes(wave, access, int(address)).copy().view(np.uint32)
+
+
+def _keep(wave: WaveMemory, cells: Array, where: Lanes) -> None:
+    if wave.undo is not None:
+        wave.undo.append((cells, where, cells[where]))
+
+
+def _note_order(wave: WaveMemory, memory: Array, offsets: Lanes, lanes: Lanes) -> None:
+    if not np.may_share_memory(memory, wave.scratch):  # no two lanes share scratch
+        numbers = (lanes + WAVE * wave.serial + 1).astype(np.uint32)
+        wave.float_order.note(memory, offsets, numbers)
 
 
 def _rounds(offsets: Lanes) -> Iterator[Any]:

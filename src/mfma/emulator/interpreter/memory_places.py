@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from mfma.emulator.interpreter.float_order import FloatOrder
 from mfma.emulator.memory import PRIVATE_BASE, SHARED_BASE, AddressSpace, Buffer, Bytes
 from mfma.emulator.semantics.machine import Access, Space
 from mfma.emulator.semantics.values import WAVE
@@ -38,7 +39,9 @@ class WaveMemory(Protocol):
     space: AddressSpace
     lds: Bytes
     scratch: npt.NDArray[np.uint8]
-    float_atomics: int
+    serial: int
+    float_order: FloatOrder
+    undo: list[tuple[Array, Array, Array]] | None
 
 
 class Piece(NamedTuple):
@@ -124,6 +127,10 @@ def _global(wave: WaveMemory, access: Access, what: str, address: Array, lanes: 
         outside = ~_inside(buffer, where, access.bytes_)
         if outside.any():
             _global_fault(wave.space, access, what, int(where[outside][0]), who[outside])
+        if what != LOAD and buffer.protected:
+            shielded = _shielded(buffer, where, access.bytes_)
+            if shielded.any():
+                _global_fault(wave.space, access, what, int(where[shielded][0]), who[shielded])
         found.append(Piece(who, buffer.bytes, np.subtract(where, np.uint64(buffer.address)).astype(np.intp)))
     return found
 
@@ -133,6 +140,14 @@ def _inside(buffer: Buffer, address: Array, bytes_: int) -> Mask:
     if buffer.size < bytes_:
         return np.zeros(address.shape, np.bool_)
     return np.subtract(address, np.uint64(buffer.address)) <= np.uint64(buffer.size - bytes_)
+
+
+def _shielded(buffer: Buffer, address: Array, bytes_: int) -> Mask:
+    """Where an access to a buffer touches a part of it that is read-only."""
+    found = np.zeros(address.shape, np.bool_)
+    for start, end in buffer.protected:
+        found |= (address + np.uint64(bytes_) > np.uint64(start)) & (address < np.uint64(end))
+    return found
 
 
 def _lds(wave: WaveMemory, access: Access, what: str, offsets: Array, lanes: Lanes) -> Piece:

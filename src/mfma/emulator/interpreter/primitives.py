@@ -129,6 +129,12 @@ def _unballot(bits: Array) -> Array:
     return np.unpackbits(np.array([bits], "<u8").view(np.uint8), bitorder="little").view(np.bool_)
 
 
+def _select(condition: Array, yes: Array, no: Array) -> Array:
+    if np.ndim(condition):
+        return np.where(condition, yes, no)
+    return yes if condition else no
+
+
 PURE: dict[Op, Callable[..., Array]] = {
     Op.ADD: np.add,
     Op.SUB: np.subtract,
@@ -166,14 +172,10 @@ PURE: dict[Op, Callable[..., Array]] = {
     Op.READ_LANE: lambda values, lane: values[lane],
     Op.BALLOT: _ballot,
     Op.UNBALLOT: _unballot,
+    Op.LANE: lambda: LANES,
+    Op.SELECT: _select,
 }
 """Ops whose result depends on the arguments alone."""
-
-
-def _select(condition: Array, yes: Array, no: Array) -> Array:
-    if np.ndim(condition):
-        return np.where(condition, yes, no)
-    return yes if condition else no
 
 
 def _constant(node: Node) -> Array:
@@ -181,34 +183,41 @@ def _constant(node: Node) -> Array:
     return integer.type(node.data).view(dtype(node.type))
 
 
-def pure(node: Node) -> Callable[..., Array] | None:
-    """Function from a node's arguments to its result, or None if the node depends on more."""
+def _with_type(node: Node) -> Callable[..., Array]:
+    """Function of an op whose meaning depends on the type of the result or on data."""
     target = dtype(node.type)
     match node.op:
         case Op.CONST:
             value = _constant(node)
-            return lambda: value
-        case Op.LANE:
-            return lambda: LANES
-        case Op.SELECT:
-            return _select
-        case Op.ZEXT | Op.TRUNC | Op.UINT_TO_FLOAT | Op.FLOAT_TO_FLOAT if node.type != B1:
-            return lambda x: x.astype(target)
-        case Op.TRUNC:
-            return lambda x: np.bitwise_and(x, x.dtype.type(1)).astype(np.bool_)
+            function: Callable[..., Array] = lambda: value  # noqa: E731 one expression for each op
         case Op.SINT_TO_FLOAT:
-            return lambda x: _signed(x).astype(target)
+            function = lambda x: _signed(x).astype(target)  # noqa: E731
         case Op.SEXT:
-            return lambda x: _sext(x, target)
+            function = lambda x: _sext(x, target)  # noqa: E731
         case Op.BITCAST:
-            return lambda x: x.view(target)
+            function = lambda x: x.view(target)  # noqa: E731
         case Op.FLOAT_TO_UINT | Op.FLOAT_TO_SINT:
-            signed = node.op is Op.FLOAT_TO_SINT
-            return lambda x: _to_integer(x, target, signed)
+            function = functools.partial(_to_integer, target=target, signed=node.op is Op.FLOAT_TO_SINT)
         case Op.SPLAT:
-            return lambda x: np.full(WAVE, x, target)
+            function = lambda x: np.full(WAVE, x, target)  # noqa: E731
         case Op.LOOKUP:
             table = np.array(node.data, dtype(node.type.integer)).view(target)
-            return lambda x: table[x]
-        case op:
-            return PURE.get(op)
+            function = lambda x: table[x]  # noqa: E731
+        case Op.TRUNC if node.type == B1:
+            function = lambda x: np.bitwise_and(x, x.dtype.type(1)).astype(np.bool_)  # noqa: E731
+        case _:
+            function = lambda x: x.astype(target)  # noqa: E731
+    return function
+
+
+TYPED = frozenset(
+    {
+        Op.CONST, Op.SINT_TO_FLOAT, Op.SEXT, Op.BITCAST, Op.FLOAT_TO_UINT, Op.FLOAT_TO_SINT, Op.SPLAT, Op.LOOKUP,
+        Op.TRUNC, Op.ZEXT, Op.UINT_TO_FLOAT, Op.FLOAT_TO_FLOAT,
+    }
+)  # fmt: skip
+
+
+def pure(node: Node) -> Callable[..., Array] | None:
+    """Function from a node's arguments to its result, or None if the node depends on more."""
+    return _with_type(node) if node.op in TYPED else PURE.get(node.op)

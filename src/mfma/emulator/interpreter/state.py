@@ -79,12 +79,12 @@ def _set_vgpr(node: Node) -> Function:
 
 
 def _vgpr_at(node: Node) -> Function:
-    return lambda wave, offset: wave.v[wave.launch.register(wave, node.data + int(offset))].copy()
+    return lambda wave, offset: wave.v[wave.launch.register(wave, node.data, int(offset))].copy()
 
 
 def _set_vgpr_at(node: Node) -> Function:
     def write(wave: Wave, offset: Array, value: Array, mask: Array) -> None:
-        np.copyto(wave.v[wave.launch.register(wave, node.data + int(offset))], value, where=mask)
+        np.copyto(wave.v[wave.launch.register(wave, node.data, int(offset))], value, where=mask)
 
     return write
 

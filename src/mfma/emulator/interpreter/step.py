@@ -12,6 +12,7 @@ from mfma.emulator.interpreter.wave import Wave
 from mfma.emulator.semantics.machine import Mode
 from mfma.emulator.semantics.registry import program
 from mfma.emulator.semantics.values import Op, Program, Type, Value
+from mfma.errors import MemoryFault
 
 __all__ = ["Function", "Step", "evaluate", "link"]
 
@@ -27,21 +28,38 @@ Operation = tuple[int, Callable[..., Any], bool, tuple[int, ...]]
 class Step:
     """One instruction, ready to run: the operations that remain after folding constants."""
 
-    __slots__ = ("count", "instruction", "next", "operations", "values")
+    __slots__ = ("instruction", "next", "operations", "values", "writes")
 
     def __init__(self, instruction: Instruction, mode: Mode) -> None:
         self.instruction = instruction
         self.next = instruction.address + instruction.size
-        self.count = 0
-        self.values, self.operations = link(program(instruction, mode))
+        nodes = program(instruction, mode)
+        self.values, self.operations = link(nodes)
+        self.writes = sum(node.op in (Op.STORE, Op.ATOMIC) for node in nodes.nodes)
 
     def run(self, wave: Wave) -> None:
-        """Execute the instruction."""
-        evaluate(self.values, self.operations, wave)
+        """Execute the instruction; if it faults, memory is as it was before.
+
+        Raises:
+            MemoryFault: it accessed memory that it may not.
+            KernelError: it did something else that ends the launch.
+        """
+        if self.writes < 2:  # one store checks all lanes before it writes
+            evaluate(self.values, self.operations, wave)
+            return
+        wave.undo = []
+        try:
+            evaluate(self.values, self.operations, wave)
+        except MemoryFault:
+            for memory, where, old in reversed(wave.undo):
+                memory[where] = old
+            raise
+        finally:
+            wave.undo = None
 
 
 class Function:
-    """A pure definition as a function of arrays: ``define`` gets one lane value for each type and returns the result."""
+    """A pure definition as a function of arrays; ``define`` gets a value of the lanes for each type."""
 
     def __init__(self, define: Callable[..., Value], types: Sequence[Type]) -> None:
         program_ = Program()

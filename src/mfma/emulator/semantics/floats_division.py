@@ -75,12 +75,12 @@ def scaled_fma(a: Value, b: Value, c: Value, scaled: Value) -> Value:
 
 
 def fixup(quotient: Value, denominator: Value, numerator: Value) -> Value:
-    """The quotient, or what special operands give instead."""
+    """The quotient, or what special operands give instead; where the refinement ended as NaN, it had overflowed."""
     type_ = quotient.type
     sign_bit = 1 << type_.bits - 1
     sign = (denominator.as_int() ^ numerator.as_int()) & sign_bit
     infinity = float("inf")
-    result = quotient.fabs().as_int()
+    result = quotient.is_nan().select(quotient.like(infinity), quotient.fabs()).as_int()
     if type_ in UNDERFLOW:
         gone = (exponent(numerator) + UNDERFLOW[type_]).ult(exponent(denominator))
         result = gone.select(result.like(0), result)

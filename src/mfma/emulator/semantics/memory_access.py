@@ -61,7 +61,7 @@ def define_rows(rows: Iterable[Row], build: Callable[[Machine], None], kinds: Se
     """Register one definition for all rows of these kinds."""
     for row in rows:
         if row.access is not None and row.access.kind in kinds:
-            define(Definition(row.name, build))
+            define(Definition(row.name, build, note=memory_atomics.NOTES.get(row.access.number, "")))
 
 
 def nothing(machine: Machine) -> None:

@@ -18,12 +18,16 @@ from mfma.emulator.semantics.machine import Mode, Space
 from mfma.emulator.semantics.valu import MANTISSA, quiet, settled_nan
 from mfma.emulator.semantics.values import B16, B32, F16, F32, F64, Value
 
-__all__ = ["Combine", "combine", "rounds"]
+__all__ = ["NOTES", "Combine", "combine", "rounds"]
 
 Combine = Callable[..., Value]
 Unary = Callable[[Value], Value]
 
 PACKED = (Number.PK_F16, Number.PK_BF16)
+NOTES = dict.fromkeys(
+    (Number.FLOAT, *PACKED), "of two NaNs, that of memory is kept: the manual leaves open which is first"
+)
+"""What is not sure about atomics of these numbers."""
 
 
 def rounds(operation: Operation, number: Number) -> bool:

@@ -65,7 +65,7 @@ class Format:
 
     def pieces(self, where: Place, mask: Value) -> list[tuple[int, Value, Value]]:
         """Size, address and mask of the accesses: one of them of 1 byte, of 2 bytes, or up to four dwords."""
-        mask = mask & where.in_range(self.size.equals(0).select(self.size.like(0), self.size - 1).zext(B64))
+        mask = mask & where.in_range(self.size.zext(B64))
         small = [(size, where.dword(0), mask & self.size.equals(size)) for size in (1, 2)]
         return small + [(4, where.dword(i), mask & ~self.size.ult(4 * i + 4)) for i in range(4)]
 

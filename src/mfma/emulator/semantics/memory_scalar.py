@@ -25,12 +25,12 @@ from mfma.emulator.semantics.memory_access import (
 from mfma.emulator.semantics.registry import machine
 from mfma.emulator.semantics.values import B64, Value
 
-__all__ = ["base_address"]
+__all__: list[str] = []
 
 DWORD = ~3
 
 
-def base_address(words: list[Value]) -> Value:
+def _base_address(words: list[Value]) -> Value:
     """Base of a buffer resource, B64."""
     return words[0].concat(words[1] & 0xFFFF)
 
@@ -65,7 +65,7 @@ def _define(m: Machine) -> None:
         address = (words[0].concat(words[1]) & DWORD) + offset
         target = Target(Space.GLOBAL, address.splat(), once)
     else:
-        base = base_address(words) & DWORD
+        base = _base_address(words) & DWORD
 
         def dword(i: int) -> tuple[Value, Value]:
             return (base + offset + 4 * i).splat(), once & _in_range(words, offset + 4 * i).splat()
@@ -90,7 +90,7 @@ def _load_buffer(m: Machine, words: list[Value], offset: Value, dwords: int) -> 
     lane = m.lane()
     offsets = offset + lane.zext(B64) * 4
     mask = lane.ult(dwords) & _in_range(words, offsets)
-    (loaded,) = m.load(Access(Space.GLOBAL, 4), (base_address(words) & DWORD) + offsets, mask)
+    (loaded,) = m.load(Access(Space.GLOBAL, 4), (_base_address(words) & DWORD) + offsets, mask)
     return [loaded.read_lane(i) for i in range(dwords)]
 
 

@@ -167,13 +167,23 @@ def quiet(value: Value, type_: Type | None = None) -> Value:
 
 
 def settled_nan(answer: Value, sources: Sequence[Value], default: int | None = None) -> Value:
-    """``answer``, but a NaN is the first source that is one, made quiet, or else the default quiet NaN."""
-    default = DEFAULT_NAN[answer.type] if default is None else default
-    settled = answer.program.constant(answer.type.integer, default).bitcast(answer.type)
-    for source in reversed(sources):
-        if source.type.is_float:
-            settled = source.is_nan().select(quiet(source, answer.type), settled)
-    return answer.is_nan().select(settled, answer)
+    """``answer``, but a NaN is the first source that is one, made quiet, or else the default quiet NaN.
+
+    Without a float among the sources there is nothing to settle.
+    """
+    type_ = answer.type
+    floats = [source for source in sources if source.type.is_float]
+    if not floats:
+        return answer
+    nan = answer.program.constant(type_.integer, DEFAULT_NAN[type_] if default is None else default).bitcast(type_)
+    if all(source.type == type_ for source in floats):
+        for source in reversed(floats):
+            nan = source.is_nan().select(source, nan)
+        nan = quiet(nan)
+    else:
+        for source in reversed(floats):
+            nan = source.is_nan().select(quiet(source, type_), nan)
+    return answer.is_nan().select(nan, answer)
 
 
 def finished(
@@ -192,7 +202,8 @@ def finished(
         value = flushed(machine, value, always_flush)
     # omod has no effect in IEEE mode and where the mode keeps subnormals of the type; it makes +0 of -0
     if modifiers.omod and mode.flushes(value.type) and not mode.ieee:
-        value = flushed(machine, value * {1: 2.0, 2: 4.0, 3: 0.5}[modifiers.omod] + 0.0)
+        scaled = flushed(machine, value * {1: 2.0, 2: 4.0, 3: 0.5}[modifiers.omod] + 0.0)
+        value = value.is_nan().select(value, scaled)
     if mode.fp16_ovfl and value.type == F16:
         value = _saturated(value, sources)
     if modifiers.clamp:
@@ -216,7 +227,7 @@ def write_vector(machine: Machine, operand: Operand, value: Value, mask: Value, 
     modifiers = machine.instruction.modifiers
     number = machine.register(operand)
     bits = value.as_int()
-    if modifiers.sdwa is not None:
+    if modifiers.sdwa is not None and bits.type.bits <= 32:  # wider results fill their registers
         bits = _placed(machine, number, bits.zext(B32))
     elif bits.type.bits == 16:
         bits = bits.zext(B32)
