@@ -30,6 +30,7 @@ def python(code: str, *options: str) -> str:
 
 PUBLIC = {"op", "ops", "matmul", "explain", "peak", "encode", "errata", "fp8", "builtins", "Op"} | {
     *("chain", "choose", "compare", "contents", "gemm", "lint", "roofline", "throughput", "timeline", "where"),
+    *("Device", "load"),
 }
 ERRORS = {
     "MfmaError": Exception,
@@ -39,6 +40,12 @@ ERRORS = {
     "OperandTypeError": TypeError,
     "OptionError": ValueError,
     "EncodingError": ValueError,
+    "CodeObjectError": ValueError,
+    "EvidenceError": ValueError,
+    "LaunchError": ValueError,
+    "KernelError": RuntimeError,
+    "MemoryFault": RuntimeError,
+    "WatchdogError": TimeoutError,
 }
 
 
@@ -95,7 +102,7 @@ def test_looking_up_needs_no_compiler(look: str) -> None:
     assert python(code).strip() == "[]"
 
 
-@pytest.mark.parametrize("name", ["Op", "builtins", "encode", "explain", "fp8", "matmul"])
+@pytest.mark.parametrize("name", ["Device", "Op", "builtins", "encode", "explain", "fp8", "load", "matmul"])
 def test_every_name_can_come_first(name: str) -> None:
     """No name depends on another one having been imported before."""
     assert python(f"from mfma import {name}; print({name!r})").strip() == name

@@ -37,6 +37,7 @@ from mfma.layout import layout
 from mfma.timing.devices import DEVICES
 
 GOLDEN = Path(__file__).parent / "golden"
+OBJECTS = Path(__file__).parent / "corpus" / "objects"
 LAST_WIDTH = 101
 
 
@@ -122,14 +123,25 @@ def test_help_lists_every_command_in_its_section_on_one_line():
 def test_every_help_ends_with_examples_that_run(name, folder):
     command = commands()[name]
     assert isinstance(command, Command)
-    shutil.copy(GOLDEN / "codeobject" / "kernels_v6.co", "kernel.co")
+    compiled_kernels()
     _, _, examples = out(name, "--help").partition("Examples:\n")
     lines = [line.strip() for line in examples.strip().split("\n")]
     assert lines == list(command.examples)
     for line in lines:
         program, *args = shlex.split(line)
         assert program == "mfma"
-        assert out(*args)
+        assert (run if name == "trace" else out)(*args)
+
+
+def compiled_kernels():
+    """Add code objects and the arrays that the examples give to them."""
+    shutil.copy(GOLDEN / "codeobject" / "kernels_v6.co", "kernel.co")
+    shutil.copy(OBJECTS / "hip_vector_debug.co", "vector_add.co")
+    shutil.copy(OBJECTS / "triton_gemm_fp16_32.hsaco", "gemm.hsaco")
+    for name in "xyz":
+        np.save(f"{name}.npy", np.arange(1000, dtype=np.float32))
+    for name, dtype in (("left", np.float16), ("right", np.float16), ("d", np.float32)):
+        np.save(f"{name}.npy", np.ones((32, 32), dtype))
 
 
 def test_python_m_mfma():

@@ -270,7 +270,7 @@ def compare(file):
 
 @pytest.mark.long
 def test_compiled_kernels_against_llvm():
-    assert sum(map(compare, sorted(OBJECTS.glob("*.co")))) > 50_000
+    assert sum(map(compare, sorted([*OBJECTS.glob("*.co"), *OBJECTS.glob("*.hsaco")]))) > 100_000
 
 
 @pytest.mark.long

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from emulator import native
 from mfma.emulator import semantics  # noqa: F401 registers the definitions
 from mfma.emulator.decode import Instruction, decode
 from mfma.emulator.interpreter.step import Step
@@ -122,9 +123,25 @@ def noise(seed: str) -> Registers:
     return before
 
 
+ENGINE = "interpreter"
+"""Which engine executes instructions, ``interpreter`` or ``native``: fixture ``engine`` sets it."""
+
+
 @cache
 def _step(text: str, mode: Mode) -> Step:
     return Step(instruction(text), mode)
+
+
+def run(wave: Wave, text: str, mode: Mode | None = None) -> None:
+    """Execute an instruction. What the native engine leaves to the interpreter is run there: it must have done
+    nothing."""
+    mode = mode or Mode()
+    step = _step(text, mode)
+    wave.pc = step.next
+    if ENGINE == "native" and native.run(wave, text, step.instruction, mode):
+        return
+    with np.errstate(all="ignore"):
+        step.run(wave)
 
 
 def execute(text: str, before: Registers, mode: Mode | None = None) -> Registers:
@@ -135,10 +152,7 @@ def execute(text: str, before: Registers, mode: Mode | None = None) -> Registers
     )
     wave = Wave(launch, Group((0, 0, 0), 0), 0, ADDRESS, before.mode, 0)
     wave.v[:], wave.s[:], wave.scc = before.v, before.s, np.bool_(before.scc)
-    step = _step(text, mode or Mode())
-    wave.pc = step.next
-    with np.errstate(all="ignore"):
-        step.run(wave)
+    run(wave, text, mode)
     return Registers(wave.v, wave.s, int(wave.scc), wave.mode, wave.pc, wave.status, traps)
 
 
@@ -340,12 +354,13 @@ def put_lane(registers: Registers, register: Register, lane: int, value: int) ->
 # which test covers which mnemonic
 
 COVERS: dict[str, list[str]] = {}
-"""Mnemonic (as decoded) -> names of the tests that run it."""
+"""Mnemonic (as decoded) -> the tests that run it, as in ``test_forms_integer.test_lanes``."""
 
 
 def covers(test: str, texts: Iterable[str]) -> list[str]:
     """Enter the texts of a parametrised test; returns them, for the parametrisation."""
     texts = [form(text) for text in texts]
+    test = f"{sys._getframe(1).f_globals['__name__'].rpartition('.')[2]}.{test}"
     for text in texts:
         mnemonic = re.sub(r"_(e32|e64|sdwa|dpp)$", "", text.split()[0])
         tests = COVERS.setdefault(mnemonic, [])

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from emulator.forms import ADDRESS, EXEC, KEEP_SUBNORMALS, LANES, Registers, instruction, noise, put, same
-from mfma.emulator.interpreter.step import Step
+from emulator.forms import ADDRESS, EXEC, KEEP_SUBNORMALS, LANES, Registers, noise, put, run, same
 from mfma.emulator.interpreter.wave import Group, Wave
 from mfma.emulator.memory import PRIVATE_BASE, SHARED_BASE, AddressSpace
 from mfma.emulator.semantics.machine import Mode
@@ -70,10 +69,7 @@ class World:
         wave = Wave(launch, Group((0, 0, 0), 0), 0, ADDRESS, KEEP_SUBNORMALS, 0)
         wave.lds, wave.scratch = self.lds, self.scratch
         wave.v[:], wave.s[:], wave.scc = self.before.v, self.before.s, np.bool_(self.before.scc)
-        step = Step(instruction(text), mode or Mode())
-        wave.pc = step.next
-        with np.errstate(all="ignore"):
-            step.run(wave)
+        run(wave, text, mode)
         return wave
 
     def check(self, text: str, mode: Mode | None = None) -> None:

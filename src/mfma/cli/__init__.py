@@ -44,6 +44,7 @@ SECTIONS = {
         "tune": "mfma.cli.gemm:tune",
         "hip": "mfma.cli.hip:hip",
         "objects": "mfma.cli.objects:objects",
+        "disasm": "mfma.cli.disasm:disasm",
         "run": "mfma.cli.run:run",
         "trace": "mfma.cli.run:trace",
     },

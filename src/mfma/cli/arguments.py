@@ -128,7 +128,7 @@ def _rounded(number: float, dtype: np.dtype[Any], word: str) -> Any:
 
     format = next(format for format in FORMATS.values() if format.dtype == dtype.name and not format.ignored)
     value = encode(np.float64(number), format)[()]
-    if not math.isnan(number) and math.isfinite(float(value)) != math.isfinite(number):
+    if not math.isnan(number) and (math.isnan(value) or math.isinf(value) != math.isinf(number)):
         raise Refusal(f"{word!r} is no number of its type; {dtype.name} goes to {format.max:g}.")
     return value
 

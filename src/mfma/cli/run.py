@@ -89,8 +89,8 @@ def _is_number(word: str) -> bool:
     examples=(
         "mfma run vector_add.co --kernel add_f32 --grid 16 --block 64 --args x.npy y.npy z.npy 1000 -o z.npy",
         "mfma run vector_add.co --kernel axpy_f32 --block 64 --args 0.5 x.npy zeros:f32:999 999 -o half.npy=2 --report",
-        "mfma run gemm.hsaco --block 64 --lds 4096 --args a.npy b.npy c.npy 32 32 32 null null -o c.npy",
-        "mfma run multiply.co --kernel multiply --block 64 --args d.npy a.npy b.npy --require tested --json",
+        "mfma run gemm.hsaco --block 64 --lds 4096 --args left.npy right.npy d.npy 32 32 32 null null -o d.npy",
+        "mfma run kernel.co --kernel multiply --block 64 --args zeros:f32:64,4 x.npy y.npy --require tested --json",
     ),
 )
 @_launching
@@ -170,7 +170,7 @@ def _show(done: Report, targets: Sequence[tuple[str, Any]], report: bool, as_jso
     examples=(
         "mfma trace vector_add.co --kernel add_f32 --grid 16 --block 64 --args x.npy y.npy z.npy 1000",
         "mfma trace vector_add.co --kernel add_f32 --block 64 --args x.npy y.npy z.npy 64 --lane 9 --from add_f32+0x50",
-        "mfma trace multiply.co --kernel multiply --block 64 --args d.npy a.npy b.npy --from multiply --limit 9 --json",
+        "mfma trace kernel.co --kernel multiply --block 64 --args zeros:f32:64,4 x.npy y.npy --limit 9 --json",
     ),
 )
 @_launching
@@ -266,9 +266,9 @@ def _address(function: Function, text: str | None) -> int | None:
 
 
 def _function(file: str, name: str | None) -> Function:
-    from mfma.emulator import load
+    from mfma.emulator import Device, load
 
-    module = load(file)
+    module = load(file, Device())  # of its own: addresses are the same at every call
     if name is None:
         if len(module) != 1:
             raise Refusal(f"{file} has {len(module)} kernels; name one with --kernel: {', '.join(module)}.")

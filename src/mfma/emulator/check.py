@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mfma.codeobject import Kernel
+from mfma.emulator.decode import Instruction, Undecoded
 from mfma.emulator.reach import reachable
 from mfma.emulator.semantics.registry import DEFINITIONS
 from mfma.errors import LaunchError
@@ -15,15 +16,33 @@ if TYPE_CHECKING:
 __all__ = ["check_supported"]
 
 
+SHOWN = 5
+"""Instructions that the message names."""
+
+
 def check_supported(module: Module, kernel: Kernel) -> None:
-    """Refuse a kernel that can reach instructions without a definition.
+    """Refuse a kernel that can reach instructions without a definition, or words that are no instructions.
+
+    `mfma.emulator.reach` says what counts as reached.
 
     Raises:
-        LaunchError: naming mnemonic, address and source line of each (the first few).
+        LaunchError: naming mnemonic, address and source line of each (the first few, by address).
     """
-    missing = [i for i in reachable(module.code, kernel.entry) if i.name not in DEFINITIONS]
+    missing = sorted(filter(_is_missing, reachable(module.code, kernel.entry)), key=lambda item: item.address)
     if missing:
-        base = module.image.address
-        shown = "; ".join(f"{i.mnemonic} at {module.describe(base + i.address)}" for i in missing[:5])
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        shown = "; ".join(f"{_name(item)} at {_place(module, item.address)}" for item in missing[:SHOWN])
+        more = f"; and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise LaunchError(f"{kernel.name} needs instructions that are not implemented: {shown}{more}.")
+
+
+def _is_missing(item: Instruction | Undecoded) -> bool:
+    return isinstance(item, Undecoded) or item.name not in DEFINITIONS
+
+
+def _name(item: Instruction | Undecoded) -> str:
+    return f"{item.word:#010x} (no instruction of gfx942)" if isinstance(item, Undecoded) else item.mnemonic
+
+
+def _place(module: Module, address: int) -> str:
+    """Address in the image, as the disassembler prints it, and what stands there."""
+    return f"{address:#x}, {module.describe(module.image.address + address)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import weakref
@@ -16,11 +17,13 @@ from mfma.emulator.device import Device, default_device
 from mfma.emulator.geometry import checked_geometry
 from mfma.emulator.memory import Buffer
 from mfma.emulator.report import Report
-from mfma.errors import CodeObjectError, UnknownNameError, near
+from mfma.errors import CodeObjectError, OptionError, UnknownNameError, near
 
 if TYPE_CHECKING:
-    from mfma.emulator.interpreter.engine import Observer
+    from mfma.emulator.decode import Instruction
+    from mfma.emulator.interpreter.engine import Launch, Observer
     from mfma.emulator.interpreter.step import Step
+    from mfma.emulator.translator.kernel import Native
 
 __all__ = ["Function", "Module", "load"]
 
@@ -51,6 +54,7 @@ class Module(Mapping[str, "Function"]):
         self.image: Buffer = device.space.allocate(size, name="the code object", alignment=1 << 16)
         base = self.image.address
         self.steps: dict[tuple[int, int], Step] = {}
+        self.natives: dict[int, list[Native]] = {}
         self.image.bytes[:] = np.frombuffer(code.relocated(base), np.uint8)
         self.image.protected = tuple(
             (base + s.address, base + s.address + s.size) for s in code.segments if not s.writable
@@ -75,6 +79,15 @@ class Module(Mapping[str, "Function"]):
         """The code as instructions are fetched from it: device addresses, and the bytes from there on."""
         base, image = self.image.address, self.image.bytes
         return [(base + at, image[at : at + len(code)].tobytes()) for at, code in self.code.text]
+
+    def reachable(self, address: int) -> list[Instruction]:
+        """Instructions that a wave at a device address may come to, see `mfma.emulator.reach`."""
+        from mfma.emulator.decode import Instruction
+        from mfma.emulator.reach import reachable
+
+        base = self.image.address
+        found = reachable(self.code, address - base)
+        return [dataclasses.replace(i, address=base + i.address) for i in found if isinstance(i, Instruction)]
 
     def describe(self, address: int) -> str:
         """Where an instruction is: ``kernel+0x40 (file:line)``."""
@@ -106,6 +119,7 @@ class Function:
         max_instructions: int | None = None,
         observer: Observer | None = None,
         progress: Callable[[int, int], None] | None = None,
+        engine: str = "interpreter",
     ) -> Report:
         """Run the kernel to its end.
 
@@ -119,15 +133,17 @@ class Function:
             max_instructions: wave-instructions after which it is stopped.
             observer: watches instructions being executed, see `mfma.emulator.trace.Tracer`.
             progress: called with the work-groups that have ended and the number of all, at the end of each.
+            engine: ``native``, machine code, or ``interpreter``, which is slow and runs if there is an observer. Both
+                leave the same bits and count the same instructions.
 
         Raises:
+            OptionError: there is no such engine.
             LaunchError: arguments or geometry do not fit; nothing has run.
             MemoryFault: the kernel touched memory that it may not.
             WatchdogError: it ran too long.
             KernelError: it did something else that ends the launch.
         """
         from mfma.emulator.check import check_supported
-        from mfma.emulator.interpreter.engine import Launch
         from mfma.emulator.start import Start, dispatch_packet
 
         kernel, module = self.kernel, self.module
@@ -155,7 +171,7 @@ class Function:
                 kernel, geometry, module.image.address + kernel.entry, arguments.address, segment.tobytes(),
                 dispatch.address, total_lds, scratch,
             )  # fmt: skip
-            run = Launch(
+            run = self._engine(engine if observer is None else "interpreter")(
                 space, start, module.executable, geometry.grid, start.resident, module.steps,
                 limit=max_instructions, seconds=timeout, observer=observer, describe=module.describe,
                 progress=progress,
@@ -165,4 +181,17 @@ class Function:
             mapped.free()
             for buffer in temporary:
                 space.free(buffer)
-        return Report.of(kernel.name, geometry.grid, geometry.block, run.counts(), run.float_order.lanes)
+        return Report.of(
+            kernel.name, geometry.grid, geometry.block, run.counts(), run.float_order.lanes, run.interpreted
+        )
+
+    def _engine(self, name: str) -> Callable[..., Launch]:
+        if name == "interpreter":
+            from mfma.emulator.interpreter.engine import Launch
+
+            return Launch
+        if name == "native":
+            from mfma.emulator.translator.engine import NativeLaunch
+
+            return functools.partial(NativeLaunch, natives=self.module.natives, reach=self.module.reachable)
+        raise OptionError(f"engine is {name!r}; give native or interpreter.")

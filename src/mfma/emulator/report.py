@@ -14,7 +14,7 @@ from mfma.isa.catalogue import find
 from mfma.isa.evidence import Level, evidence
 from mfma.render import Table, text
 
-__all__ = ["DEFINED", "Ran", "Report"]
+__all__ = ["DEFINED", "Ran", "Report", "evidence_of"]
 
 DEFINED = "defined"
 """Stronger than every level of evidence: the ISA manual leaves nothing to find out (integers, moves, IEEE floats)."""
@@ -53,6 +53,8 @@ class Report:
         instructions: every kind of instruction that ran, the most frequent first.
         float_atomics: lanes of float atomics that met others at their address, so that another order of lanes, waves
             or work-groups (a GPU's, say) may give other bits; here the order is fixed.
+        interpreted: of the instructions that a native launch executed, those that the interpreter did; the bits are
+            the same.
     """
 
     kernel: str
@@ -61,6 +63,7 @@ class Report:
     executed: int
     instructions: tuple[Ran, ...]
     float_atomics: int
+    interpreted: int = 0
 
     @classmethod
     def of(
@@ -70,6 +73,7 @@ class Report:
         block: tuple[int, int, int],
         counts: Iterable[tuple[Instruction, int]],
         float_atomics: int,
+        interpreted: int = 0,
     ) -> Report:
         """Collect what a launch counted."""
         total: Counter[str] = Counter()
@@ -77,10 +81,9 @@ class Report:
         for instruction, count in counts:
             total[instruction.mnemonic] += count
             names[instruction.mnemonic] = instruction.name
-        ran = tuple(
-            Ran(mnemonic, count, *_evidence(names[mnemonic])) for mnemonic, count in total.most_common() if count
-        )
-        return cls(kernel, grid, block, sum(total.values()), ran, float_atomics)
+        most = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+        ran = tuple(Ran(mnemonic, count, *evidence_of(names[mnemonic])) for mnemonic, count in most if count)
+        return cls(kernel, grid, block, sum(total.values()), ran, float_atomics, interpreted)
 
     @property
     def weakest(self) -> str:
@@ -113,6 +116,8 @@ class Report:
         ]
         if self.float_atomics:
             lines.append(f"{self.float_atomics:,} lanes of float atomics: another order may give other bits")
+        if self.interpreted:
+            lines.append(f"{self.interpreted:,} instructions without a native form were interpreted: slow, same bits")
         return "\n".join((*lines, "", text(Table(("instruction", "count", "evidence", "source"), rows))))
 
 
@@ -129,7 +134,8 @@ def _level(name: str) -> Level:
         raise OptionError(f"{name!r} is no level of evidence; give one of {', '.join(Level)}.") from None
 
 
-def _evidence(name: str) -> tuple[str, str]:
+def evidence_of(name: str) -> tuple[str, str]:
+    """Level of a defined instruction's bits and where it comes from, as `Ran` has them."""
     definition = DEFINITIONS[name]
     match definition.basis:
         case Basis.ISA:

@@ -58,7 +58,7 @@ class Start:
         numbers = np.arange(-(-items // WAVE) * WAVE, dtype=np.uint32)
         packed = numbers % x | numbers // x % y << 10 | numbers // (x * y) << 20
         for number in range(len(numbers) // WAVE):
-            wave = Wave(launch, group, number, entry, self.mode, self.scratch)
+            wave = Wave(launch, group, number, entry, self.mode, self.scratch, launch.block(self.scratch))
             wave.s[: len(scalars)] = scalars
             active = min(WAVE, items - number * WAVE)
             bits = (1 << active) - 1

@@ -20,7 +20,7 @@ __all__ = ["Line", "TraceEnd", "Tracer"]
 SGPRS = 102
 NAMES = {VCC: "vcc", EXEC: "exec", 124: "m0"}
 FLOATS = {Type.F16: "<f2", Type.F32: "<f4", Type.F64: "<f8"}
-ENDS = {"s_endpgm", "s_endpgm_saved"}
+ENDS = {"s_endpgm", "s_endpgm_saved", "s_endpgm_ordered_ps_done"}
 """Instructions after which a wave does nothing more."""
 
 

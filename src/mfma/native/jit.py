@@ -22,7 +22,7 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-__all__ = ["cache_dir", "function_address", "host", "vector_bits"]
+__all__ = ["cache_dir", "cache_key", "define_symbol", "function_address", "host", "library", "load", "vector_bits"]
 
 _LOCK = threading.Lock()
 _ENGINES: list[llvm.ExecutionEngine] = []
@@ -79,14 +79,16 @@ def _source_digest(modules: tuple[str, ...]) -> bytes:
     return digest.digest()
 
 
-def _object_code(module: ir.Module) -> bytes:
+def _object_code(module: str, level: int = 3) -> bytes:
     machine = _target_machine()
-    parsed = llvm.parse_assembly(str(module))
+    parsed = llvm.parse_assembly(module)
+    parsed.triple = machine.triple
     parsed.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = level == 3
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(parsed, builder)
+    if level:
+        builder.getModulePassManager().run(parsed, builder)
     return bytes(machine.emit_object(parsed))
 
 
@@ -122,24 +124,54 @@ def function_address(
     ``write`` adds the function to an empty module; it runs only when no machine code is cached for the
     ``parameters`` and the source text of the modules ``sources`` (plus this package's own).
     """
-    own = (__name__, "mfma.native.simd")
-    key = hashlib.sha256(_source_digest((*own, *sources)))
-    key.update(repr((name, tuple(parameters), host(), llvmlite.__version__, llvm.llvm_version_info)).encode())
+    return library(name, parameters, write, sources)(name)
+
+
+def library(
+    name: str, parameters: Sequence[object], write: Callable[[ir.Module], object], sources: Sequence[str]
+) -> Callable[[str], int]:
+    """Addresses by name of all functions that ``write`` adds to a module; see `function_address`."""
     folder = cache_dir()
-    path = folder / f"{name}-{key.hexdigest()[:32]}.o" if folder else None
+    path = folder / f"{name}-{cache_key((name, *parameters), sources)}.o" if folder else None
+
+    def make() -> str:
+        module = ir.Module(name)
+        module.triple = _target_machine().triple
+        module.data_layout = str(_target_machine().target_data)
+        write(module)
+        return str(module)
+
+    return load(make, path)
+
+
+def cache_key(parameters: Sequence[object], sources: Sequence[str]) -> str:
+    """Digest of all that decides machine code: parameters, the text of the modules ``sources``, CPU and LLVM."""
+    key = hashlib.sha256(_source_digest((__name__, "mfma.native.simd", *sources)))
+    key.update(repr((tuple(parameters), host(), llvmlite.__version__, llvm.llvm_version_info)).encode())
+    return key.hexdigest()[:32]
+
+
+def load(make: Callable[[], str], path: Path | None, level: int = 3) -> Callable[[str], int]:
+    """Load the machine code of a file, which is compiled if it is missing; returns addresses by name.
+
+    Args:
+        make: gives the module as LLVM's text, without a target if it does not matter.
+        path: the file, or None to keep nothing.
+        level: of optimisation.
+    """
     with _LOCK:
-        machine = _target_machine()
         code = _read(path) if path else None
         if code is None:
-            module = ir.Module(name)
-            module.triple = machine.triple
-            module.data_layout = str(machine.target_data)
-            write(module)
-            code = _object_code(module)
+            code = _object_code(make(), level)
             if path:
                 _write(path, code)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         _ENGINES.append(engine)  # the code lives as long as its engine
-        return int(engine.get_function_address(name))
+        return lambda name: int(engine.get_function_address(name))
+
+
+def define_symbol(name: str, address: int) -> None:
+    """Let machine code that is loaded from now on refer to an address by name."""
+    llvm.add_symbol(name, address)

@@ -222,11 +222,23 @@ class Value:
 
 
 class Kernel:
-    """One native function under construction; its arguments are scalars and pointers, it returns nothing."""
+    """One native function under construction; its arguments are scalars and pointers.
 
-    def __init__(self, module: ir.Module, name: str, arguments: Sequence[ir.Type], exported: bool = True):
+    An ``exported`` one returns nothing and runs in the default floating-point environment; others are internal to the
+    module, and may return a ``result``.
+    """
+
+    def __init__(
+        self,
+        module: ir.Module,
+        name: str,
+        arguments: Sequence[ir.Type],
+        exported: bool = True,
+        result: ir.Type | None = None,
+    ):
         self.module = module
-        inner = ir.Function(module, ir.FunctionType(ir.VoidType(), arguments), f"{name}.body" if exported else name)
+        type_ = ir.FunctionType(result or ir.VoidType(), arguments)
+        inner = ir.Function(module, type_, f"{name}.body" if exported else name)
         inner.linkage = "internal"
         inner.attributes.add("nounwind")
         self.function = inner
@@ -326,9 +338,12 @@ class Kernel:
         with self.builder.if_then(condition.raw, likely=likely):
             yield
 
-    def finish(self) -> None:
-        """End the function."""
-        self.builder.ret_void()
+    def finish(self, value: Value | None = None) -> None:
+        """End the function, with its result if it has one."""
+        if value is None:
+            self.builder.ret_void()
+        else:
+            self.builder.ret(value.raw)
 
 
 def _export(module: ir.Module, name: str, inner: ir.Function) -> None:

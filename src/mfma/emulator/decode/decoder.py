@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from mfma.emulator.decode.instruction import Instruction, Operand, Undecoded
+from mfma.emulator.decode.instruction import NONE, Instruction, Operand, Undecoded
 from mfma.emulator.decode.records import File, Row
 from mfma.emulator.decode.words import LITERALS, InstructionWord, Reader
 from mfma.errors import DecodeError
@@ -26,6 +26,8 @@ class Plan:
     size: int
     literal: bool
     """Whether a source can be a literal that follows a word of 4 bytes."""
+    plain: bool
+    """Whether words of this class hold no modifiers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ def _plan(word: type[InstructionWord], row: Row) -> Plan:
     dst, src = (tuple(word.reader(slot) for slot in slots) for slots in (row.dst, row.src))
     fixed = any(slot.file is File.LITERAL for slot in row.src)
     literal = word.size == 4 and any(slot.file in LITERALS for slot in row.src)
-    return Plan(word, row, dst, src, word.zero(row), 8 if fixed else word.size, literal)
+    plain = word.modifiers is InstructionWord.modifiers
+    return Plan(word, row, dst, src, word.zero(row), 8 if fixed else word.size, literal, plain)
 
 
 def decode(code: bytes, address: int = 0, offset: int = 0) -> Instruction:
@@ -82,9 +85,9 @@ def decode(code: bytes, address: int = 0, offset: int = 0) -> Instruction:
     v_add_f32_e32 v0, 0x3fc00000, v1
     """
     left = len(code) - offset
-    first = int.from_bytes(code[offset : offset + 4], "little")
+    both = int.from_bytes(code[offset : offset + 8], "little")
+    first = both & 0xFFFF_FFFF
     if left >= 4:
-        both = int.from_bytes(code[offset : offset + 8], "little")
         for form in BY_PREFIX[first >> 23]:
             if (first ^ form.value) & form.mask:
                 continue
@@ -114,7 +117,7 @@ def _read(plan: Plan, both: int, address: int) -> Instruction | None:
             if operand.literal is not None:
                 size = 8
     word = both if size == 8 else both & 0xFFFF_FFFF
-    modifiers = plan.word(word).modifiers(plan.row)
+    modifiers = NONE if plan.plain else plan.word(word).modifiers(plan.row)
     if modifiers is None:
         return None
     return Instruction(address, size, word, plan.row, tuple(dst), tuple(src), modifiers)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from mfma.emulator.decode.instruction import NONE, VGPR, Modifiers, Operand
 from mfma.emulator.decode.records import Encoding, File, Row, Slot
+from mfma.encoding.operands import REGISTERS, VALUES
 from mfma.encoding.word import Bits, Word
 
 __all__ = ["LITERAL", "LITERALS", "InstructionWord", "Reader", "Sop1", "Sop2", "Sopc", "Sopk", "Sopp", "operands"]
@@ -31,8 +32,7 @@ STATUS = frozenset([*range(235, 240), 251, 252, 253])
 LITERALS = frozenset([File.SSRC, File.SRC])
 """Kinds of sources that may be a literal behind a word of one dword."""
 
-CONSTANTS = frozenset([*range(128, 209), *range(240, 249)])
-REGISTERS = 256
+CONSTANTS = frozenset(VALUES)
 
 
 class InstructionWord(Word):

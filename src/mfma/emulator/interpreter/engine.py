@@ -1,38 +1,32 @@
 """Runs a launch: work-groups in turn, their waves in turn, instruction by instruction.
 
-The order is fixed, so results are the same every time. Work-groups start in ascending order (x fastest), at most
-``resident`` at once, as on a device whose compute units are full. The oldest runs first: its waves take turns in
-ascending order, and a turn ends at ``s_sleep``, at the end, or at the first backward jump after `TURN` instructions;
-at a barrier the wave stops until all others of the work-group that have not ended are there too. Once every wave has
-had its turn, and some still run, the next work-group has its own. So a wave may wait for another one, or for another
-work-group that is resident, and sees it arrive.
+Their order is the business of `mfma.emulator.schedule`.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
+from mfma.emulator import schedule
 from mfma.emulator.decode import Instruction, decode
 from mfma.emulator.interpreter.environment import default_environment
 from mfma.emulator.interpreter.float_order import FloatOrder
 from mfma.emulator.interpreter.hardware import MODE_BITS, decode_mode
 from mfma.emulator.interpreter.step import Step
 from mfma.emulator.interpreter.wave import Group, Status, Wave
-from mfma.emulator.memory import AddressSpace
+from mfma.emulator.memory import AddressSpace, Bytes
 from mfma.emulator.semantics.machine import ACC
 from mfma.emulator.semantics.registry import DEFINITIONS
+from mfma.emulator.translator.layout import block
 from mfma.errors import DecodeError, KernelError, MfmaError, WatchdogError
 
-__all__ = ["TURN", "Launch", "Observer"]
-
-TURN = 10_000
-"""Instructions after which a wave lets others run."""
+__all__ = ["Launch", "Observer"]
 
 
 class Observer(Protocol):
@@ -93,6 +87,7 @@ class Launch:
         self.executed = 0
         self.waves = 0
         self.float_order = FloatOrder()
+        self._blocks: list[Bytes] = []
 
     def run(self) -> None:
         """Run every work-group to its end.
@@ -100,22 +95,8 @@ class Launch:
         Raises:
             MfmaError: memory fault, trap, watchdog or illegal instruction, with the place where it happened.
         """
-        width, height, depth = self.grid
-        groups = ((x, y, z) for z in range(depth) for y in range(height) for x in range(width))
-        resident: deque[Group] = deque()
         with default_environment(), np.errstate(all="ignore"):
-            while True:
-                while len(resident) < self.resident and (index := next(groups, None)) is not None:
-                    # a work-group that ends in its first turn never takes a place
-                    group = self._begin(index)
-                    if not self._turn(group):
-                        resident.append(group)
-                if not resident:
-                    return
-                for _ in range(len(resident)):
-                    group = resident.popleft()
-                    if not self._turn(group):
-                        resident.append(group)
+            schedule.run(schedule.indices(self.grid), self.resident, self._begin, self._run_wave, self._end)
 
     def _begin(self, index: tuple[int, int, int]) -> Group:
         group = self.start(self, index)
@@ -124,87 +105,90 @@ class Launch:
             self.waves += 1
         return group
 
-    def _turn(self, group: Group) -> bool:
-        """Let every wave of a work-group run until it yields; whether the work-group has ended."""
-        had_turn: set[int] = set()
-        for wave in group.waves:
-            wave.turn = wave.executed + TURN
-        while True:
-            ready = [w for w in group.waves if w.status is Status.READY and w.number not in had_turn]
-            for wave in ready:
-                self._run_wave(wave)
-                if wave.status is Status.YIELDED:
-                    wave.status = Status.READY
-                    had_turn.add(wave.number)
-            alive = [w for w in group.waves if w.status is not Status.ENDED]
-            if not alive:
-                self.float_order.close(group.lds)
-                self.ended += 1
-                if self.progress is not None:
-                    self.progress(self.ended, math.prod(self.grid))
-                return True
-            if all(w.status is Status.BARRIER for w in alive):
-                for wave in alive:
-                    wave.status = Status.READY
-            elif not any(w.status is Status.READY and w.number not in had_turn for w in alive):
-                return False
+    def _end(self, group: Group) -> None:
+        self.float_order.close(group.lds)
+        self._blocks += [wave.memory for wave in group.waves]
+        self.ended += 1
+        if self.progress is not None:
+            self.progress(self.ended, math.prod(self.grid))
 
     def _run_wave(self, wave: Wave) -> None:
         before = wave.executed
-        step = None
+        while wave.status is Status.READY:
+            self._execute(wave)
+            if wave.executed & 0x3FF == 0:
+                self._watch(wave, wave.executed - before)
+        self.executed += wave.executed - before
+        self._watch(wave, 0)
+
+    def _execute(self, wave: Wave) -> None:
+        """Execute the wave's next instruction."""
+        place = wave.pc, wave.mode & MODE_BITS
+        step = self.steps.get(place)
+        if step is None:
+            try:
+                step = self._link(*place)
+            except MfmaError as error:
+                raise self._placed(error, wave, "after ") from None
+        wave.at = step.instruction.address
         try:
-            while wave.status is Status.READY:
-                step = None  # an error before there is one is the next instruction's
-                step = self.steps.get((wave.pc, wave.mode & MODE_BITS)) or self._link(wave.pc, wave.mode & MODE_BITS)
-                wave.at = step.instruction
-                reads = None if self.observer is None else self.observer.before(wave, step.instruction)
-                wave.pc = step.next
-                wave.executed += 1
-                self.tally[step] += 1
-                step.run(wave)
-                if reads is not None and self.observer is not None:
-                    self.observer.after(wave, step.instruction, reads)
-                if wave.executed & 0x3FF == 0:
-                    self._watch(wave, wave.executed - before)
-            self.executed += wave.executed - before
-            self._watch(wave, 0)
+            reads = None if self.observer is None else self.observer.before(wave, step.instruction)
+            wave.pc = step.next
+            wave.executed += 1
+            self.tally[step] += 1
+            step.run(wave)
+            if reads is not None and self.observer is not None:
+                self.observer.after(wave, step.instruction, reads)
         except MfmaError as error:
-            raise self._placed(error, wave, "" if step else "after ") from None
+            raise self._placed(error, wave) from None
 
     def _watch(self, wave: Wave, more: int) -> None:
         """End a launch that runs too long."""
         if self.limit is not None and self.executed + more > self.limit:
-            raise WatchdogError(
+            error = WatchdogError(
                 f"the launch was stopped after {self.limit:,} instructions; raise `max_instructions` if it is no "
                 "endless loop."
             )
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise WatchdogError(
+        elif self.deadline is not None and time.monotonic() > self.deadline:
+            error = WatchdogError(
                 f"the launch was stopped after {self.seconds:g} s; raise `timeout` if it is no endless loop."
             )
+        else:
+            return
+        raise self._placed(error, wave)
 
-    def _placed(self, error: MfmaError, wave: Wave, after: str) -> MfmaError:
+    def _placed(self, error: MfmaError, wave: Wave, after: str = "") -> MfmaError:
         """The error with work-group, wave, instruction and source line."""
         x, y, z = wave.group.index
-        at = wave.at
-        place = "at its start" if at is None else f"{after}{self.describe(at.address)} `{at.text}`"
+        place = f"{after}{self.describe(wave.at)} `{self._decode(wave.at).text}`" if wave.at else "at its start"
         error.args = (f"work-group ({x}, {y}, {z}), wave {wave.number}, {place}: {error}",)
         return error
 
     def _link(self, pc: int, mode: int) -> Step:
         """Decode and link the instruction at a device address."""
-        start, code = next(((s, c) for s, c in self.code if s <= pc < s + len(c)), (0, b""))
-        if pc & 3 or not code:
-            raise KernelError(f"the wave goes on at {pc:#x}, which is {'no multiple of 4' if code else 'no code'}")
-        try:
-            instruction = decode(code, pc, pc - start)
-        except DecodeError:
-            word = code[pc - start : pc - start + 4][::-1].hex()
-            raise KernelError(f"0x{word} at {self.describe(pc)} is no instruction of gfx942") from None
+        instruction = self._decode(pc)
         if instruction.name not in DEFINITIONS:
             raise KernelError(f"{instruction.mnemonic} at {self.describe(pc)} is not implemented")
         step = self.steps[pc, mode] = Step(instruction, decode_mode(mode))
         return step
+
+    def _decode(self, pc: int) -> Instruction:
+        start, code = next(((s, c) for s, c in self.code if s <= pc < s + len(c)), (0, b""))
+        if pc & 3 or not code:
+            raise KernelError(f"the wave goes on at {pc:#x}, which is {'no multiple of 4' if code else 'no code'}")
+        try:
+            return decode(code, pc, pc - start)
+        except DecodeError:
+            word = code[pc - start : pc - start + 4][::-1].hex()
+            raise KernelError(f"0x{word} at {self.describe(pc)} is no instruction of gfx942") from None
+
+    def block(self, scratch: int) -> Bytes:
+        """Zeroed memory for a wave: that of one which has ended, or new."""
+        if not self._blocks:
+            return block(scratch)
+        memory = self._blocks.pop()
+        memory.fill(0)
+        return memory
 
     # what nodes ask of the launch
 
@@ -218,6 +202,11 @@ class Launch:
     def trap(self, wave: Wave, what: Any) -> None:
         """Stop because the kernel asks for it."""
         raise KernelError(f"the kernel stopped itself: {what}")
+
+    @property
+    def interpreted(self) -> int:
+        """Instructions that this engine executed because another one could not."""
+        return 0
 
     def counts(self) -> Iterator[tuple[Instruction, int]]:
         """Instructions that ran and how often."""

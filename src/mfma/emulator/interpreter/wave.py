@@ -14,7 +14,6 @@ from mfma.emulator.semantics.values import WAVE
 from mfma.emulator.translator.layout import FIELDS, SCALARS, SCRATCH, SGPRS, VGPRS, Field, address, block
 
 if TYPE_CHECKING:
-    from mfma.emulator.decode import Instruction
     from mfma.emulator.interpreter.engine import Launch
 
 __all__ = ["Group", "Status", "Wave"]
@@ -64,6 +63,7 @@ class Wave:
 
     Attributes:
         memory: the block, see `mfma.emulator.translator.layout`; given zeroed, or made here.
+        place: its host address.
         fields: its fields of 64 bits, by `Field`.
         v: vector registers, uint32 (512, 64): architectural from 0, accumulation from 256 on.
         s: scalar registers by operand code, uint32 (128,): VCC at 106, M0 at 124, EXEC at 126.
@@ -73,7 +73,7 @@ class Wave:
         scratch: private memory of every lane, uint8 (64, bytes).
         executed: instructions so far, the current one included.
         turn: what ``executed`` is when the wave's turn is over; it yields at the next backward jump.
-        at: the instruction that it executes or executed last.
+        at: address of the instruction that it executes or executed last; 0 before the first.
         serial: its number in the launch.
         undo: what stores of the instruction overwrote, if it has several: memory, indices, old elements.
     """
@@ -86,7 +86,8 @@ class Wave:
         self.group = group
         self.number: int = number
         self.memory = memory = block(scratch) if memory is None else memory
-        self.fields = memoryview(memory[FIELDS:SCRATCH]).cast("q")  # type: ignore[arg-type]
+        self.place: int = address(memory)
+        self.fields = memoryview(memory[FIELDS:SCRATCH]).cast("Q")  # type: ignore[arg-type]
         self.v = memory[:SCALARS].view(np.uint32).reshape(VGPRS, WAVE)
         self.s = memory[SCALARS:FIELDS].view(np.uint32)[:SGPRS]
         self.lds = group.lds
@@ -95,7 +96,6 @@ class Wave:
         self.pc = pc
         self.mode = mode
         self.status = Status.READY
-        self.at: Instruction | None = None
         self.serial = 0
         self.float_order = group.float_order
         self.undo: list[tuple[Any, Any, Any]] | None = None
@@ -105,6 +105,7 @@ class Wave:
     mode = _field(Field.MODE)
     executed = _field(Field.EXECUTED)
     turn = _field(Field.TURN)
+    at = _field(Field.AT)
 
     @property
     def scc(self) -> Any:  # noqa: D102, see the attributes of the class

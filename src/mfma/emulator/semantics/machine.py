@@ -14,7 +14,7 @@ from mfma.isa.spec import MatrixOp
 __all__ = ["ACC", "EXEC", "M0", "VCC", "Access", "Machine", "MatrixCall", "Mode", "Space", "constant_bits"]
 
 VCC, M0, EXEC = 106, 124, 126
-VCCZ, EXECZ, SCC, LITERAL, FIRST_VGPR = 251, 252, 253, 255, 256
+VCCZ, EXECZ, SCC, LITERAL, FIRST_VGPR, POPS_EXITING_WAVE_ID = 251, 252, 253, 255, 256, 239
 ACC = 256
 """Number of the first accumulation VGPR in the register file of a wave."""
 
@@ -229,6 +229,8 @@ class Machine:
             return register.equals(0).zext(wide)
         if code == SCC:
             return self.scc.zext(wide)
+        if code == POPS_EXITING_WAVE_ID:  # of pixel shaders
+            return self.constant(wide, 0)
         return self.sgpr(code, 2 if type_.bits == 64 else 1)
 
     def write(self, operand: Operand, value: Value) -> None:

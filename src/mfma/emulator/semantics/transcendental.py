@@ -36,7 +36,7 @@ HARD_POWER = float.fromhex("0x1.f58d62p-1")
 
 
 def exponential(x: Value) -> Value:
-    """2 to the x, as a float64 with a relative error below 2**-53.
+    """2 to the x, as a float64 with a relative error below 2**-52.
 
     With k the nearest multiple of 1/256 it is 2**k, from a table and an exponent, times 2**(x - k), from a series.
     """
@@ -54,7 +54,7 @@ def exponential(x: Value) -> Value:
 
 
 def logarithm(x: Value) -> Value:
-    """Logarithm to base 2, as a float64 with a relative error below 2**-52.
+    """Logarithm to base 2, as a float64 with a relative error below 2**-51.
 
     The number is 2**e * m with m near 1, and a factor from a table brings m to 1 + r; log2(1 + r) is a series.
     """
@@ -89,7 +89,7 @@ def sine(x: Value) -> Value:
 
 
 def cosine(x: Value) -> Value:
-    """Cosine of x revolutions, as a float64 with a relative error below 2**-52: a sine."""
+    """Cosine of x revolutions, as a float64 with a relative error below 2**-51: a sine."""
     wide = x.to_float(F64)
     return _sine_of_quarter(0.25 - (wide - wide.rint()).fabs())
 

@@ -17,7 +17,7 @@ from mfma.emulator.decode import Operand
 from mfma.emulator.semantics.dpp import moved
 from mfma.emulator.semantics.machine import VCC, Machine
 from mfma.emulator.semantics.registry import Basis, Definition, define
-from mfma.emulator.semantics.values import B1, B16, B32, F16, F32, F64, Type, Value
+from mfma.emulator.semantics.values import B1, B16, B32, B64, F16, F32, F64, Type, Value
 
 __all__ = ["quiet", "settled_nan", "vector"]
 
@@ -103,7 +103,7 @@ def read_sources(
     values, mask = [], exec_
     for i, (operand, type_) in enumerate(zip(instruction.src, types, strict=True)):
         if type_ == B1:
-            values.append(machine.sgpr(operand.code, 2).unballot())
+            values.append(machine.read(operand, B64).unballot())
             continue
         half = type_.bits == 16
         if modifiers.sdwa is not None and i < 2:

@@ -1,0 +1,1 @@
+"""The native engine: instructions compiled to machine code, and a driver that runs a wave through them."""

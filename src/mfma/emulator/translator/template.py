@@ -1,0 +1,278 @@
+"""What instructions have in common: from an instruction to the template of its function and its operands.
+
+The words of an instruction hold numbers: registers, constants, offsets. Its program is written twice, for the
+instruction itself and for a twin in which all those numbers differ; where the two programs differ, and only in numbers,
+there is a hole in the template, and what stands there in the first program is an operand. So no definition has to say
+what depends on what, and a number that is not recognised costs a function of its own, no more.
+
+Most instructions of a kernel are told from one seen before by registers, literals, small constants and offsets alone;
+of those no program is written, but each operand computed from the number it was found to follow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from mfma.emulator.decode import Encoding, Instruction, Operand
+from mfma.emulator.semantics.machine import Access, MatrixCall, Mode
+from mfma.emulator.semantics.registry import program
+from mfma.emulator.semantics.values import Node, Op
+from mfma.emulator.translator.function import HARDWARE, Template, numbers
+from mfma.emulator.translator.memory import combination
+from mfma.emulator.translator.schedule import used
+
+__all__ = ["Known", "Templates"]
+
+UNFORMED = frozenset({Op.BARRIER, Op.END, Op.YIELD, Op.TRAP, Op.SET_MODE})
+"""Ops that are left to the interpreter."""
+WORD = 1 << 64
+
+LITERAL, VGPR = 255, 256
+RANGES = (range(128), range(128, 193), range(193, 209), range(240, 249), range(VGPR, VGPR + 256))
+"""Source codes that are alike: scalar registers, small constants, negative ones, floats, vector registers."""
+FREE = (RANGES[0], RANGES[1], RANGES[4])
+"""Of those, the ones whose numbers are computed without writing a program."""
+OFFSETS = frozenset({Encoding.FLAT, Encoding.GLOBAL, Encoding.SCRATCH, Encoding.MUBUF, Encoding.DS})
+"""Encodings whose offset is added to an address, and nothing else."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where an operand comes from: a field of the instruction plus ``number``, or (field None) the number itself."""
+
+    field: int | None
+    number: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of instructions that differ in free numbers only.
+
+    Attributes:
+        key: digest of the template.
+        template: of their function.
+        sources: their operands.
+        branches: whether the function's result says if the branch is taken.
+        jumps: whether it sets ``pc``.
+    """
+
+    key: str
+    template: Template
+    sources: tuple[Source, ...]
+    branches: bool
+    jumps: bool
+
+    def operands(self, fields: Sequence[int]) -> tuple[int, ...]:
+        """Operands of an instruction with these fields, signed numbers of 64 bits."""
+        return tuple(
+            (source.number + (0 if source.field is None else fields[source.field]) + WORD // 2) % WORD - WORD // 2
+            for source in self.sources
+        )
+
+
+class Templates:
+    """All instructions seen so far in one mode."""
+
+    def __init__(self, mode: Mode) -> None:
+        self.mode = mode
+        self._known: dict[Any, Known | None] = {}
+
+    def find(self, instruction: Instruction) -> tuple[Known, tuple[int, ...]] | None:
+        """Template and operands of an instruction, or None if it is left to the interpreter."""
+        likeness = _likeness(instruction)
+        fields = _fields(instruction)
+        if likeness not in self._known:
+            known, certain = self._learn(instruction, fields)
+            if not certain:
+                return known and (known, known.operands(fields))
+            self._known[likeness] = known
+        known = self._known[likeness]
+        return known and (known, known.operands(fields))
+
+    def _learn(self, instruction: Instruction, fields: Sequence[int]) -> tuple[Known | None, bool]:
+        """Write the programs; also whether the result holds for all instructions of this likeness."""
+        first = _counting(program(instruction, self.mode).nodes)
+        if any(_unformed(node) for node in first):
+            return None, False
+        twin, steps = _twin(instruction, fields)
+        second = _counting(program(twin, self.mode).nodes)
+        certain = _alike(first, second)
+        slots: list[tuple[int | None, ...]] = []
+        sources: dict[Any, int] = {}
+        for index, node in enumerate(first):
+            slot: list[int | None] = []
+            for position, number in enumerate(numbers(node)):
+                other = numbers(second[index])[position] if certain else number
+                if other == number:
+                    slot.append(None)
+                    continue
+                source: Any = _source(number, other, node, fields, steps)
+                if source is None:
+                    # it follows a number in another way: right for this instruction alone
+                    source = Source(None, number), index, position
+                slot.append(sources.setdefault(source, len(sources)))
+            slots.append(tuple(slot))
+        exact = any(isinstance(source, tuple) for source in sources)
+        template = Template(tuple(first), tuple(slots))
+        found = tuple(source[0] if isinstance(source, tuple) else source for source in sources)
+        ops = {node.op for node in first}
+        known = Known(_digest(template), template, found, Op.BRANCH in ops, Op.JUMP in ops)
+        return known, certain and not exact
+
+
+def _counting(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes that act or that something depends on, numbered anew."""
+    found, new = [], {}
+    for index, (node, is_used) in enumerate(zip(nodes, used(nodes), strict=True)):
+        if is_used:
+            new[index] = len(found)
+            arguments = tuple(new[argument] for argument in node.arguments)
+            found.append(Node(node.op, node.type, node.lanes, arguments, node.data))
+    return found
+
+
+def _unformed(node: Node) -> bool:
+    if node.op is Op.HARDWARE:
+        return node.data not in HARDWARE
+    return node.op in UNFORMED or (node.op is Op.ATOMIC and node.data.rounds)
+
+
+def _alike(first: Sequence[Node], second: Sequence[Node]) -> bool:
+    return len(first) == len(second) and all(
+        a.op is b.op and a.type == b.type and a.arguments == b.arguments and _rest(a) == _rest(b)
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def _rest(node: Node) -> Any:
+    """What a node's data hold besides numbers."""
+    data = node.data
+    match node.op:
+        case Op.LOOKUP | Op.PART | Op.ARGUMENT | Op.HARDWARE:
+            return data
+        case Op.LOAD | Op.LOAD_WAVE | Op.STORE | Op.ATOMIC:
+            access: Access = data
+            return access.space, access.bytes_, access.alignment, access.combine, access.rounds
+        case Op.MATRIX:
+            call: MatrixCall = data
+            return call.op.mnemonic, call.c is None, call.cbsz, call.abid, call.blgp, call.fp16_ovfl
+        case _:
+            return None
+
+
+def _digest(template: Template) -> str:
+    """Name of a template; those with one name have one function."""
+    lines = [_line(node, slots) for node, slots in zip(template.nodes, template.slots, strict=True)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:24]
+
+
+def _line(node: Node, slots: tuple[int | None, ...]) -> str:
+    kept = [number if slot is None else f"operand {slot}" for number, slot in zip(numbers(node), slots, strict=True)]
+    rest = _rest(node)
+    if node.op is Op.LOOKUP:
+        rest = _table(node.data)
+    elif node.op is Op.ATOMIC:
+        access: Access = node.data
+        nodes = combination(access, len(node.arguments) - 2)
+        inner = [_line(inner, (None,) * len(numbers(inner))) for inner in nodes]
+        rest = access.space, access.bytes_, access.alignment, inner
+    return f"{node.op.name} {node.type!r} {node.lanes} {node.arguments} {kept} {rest}"
+
+
+@cache
+def _table(data: tuple[int, ...]) -> str:
+    return hashlib.sha256(repr(data).encode()).hexdigest()
+
+
+# the numbers in an instruction's words
+
+
+def _offset_counts(instruction: Instruction) -> bool:
+    """Whether the offset is added to an address, and nothing else."""
+    row = instruction.row
+    if row.encoding is Encoding.DS:
+        return row.access is not None and row.access.addresses == 1
+    return row.encoding in OFFSETS
+
+
+def _likeness(instruction: Instruction) -> Any:
+    """Equal for instructions that differ in free numbers only."""
+    kinds = tuple(
+        (_kind(operand.code), operand.dwords, operand.acc) for operand in instruction.dst + instruction.src
+    )
+    m = instruction.modifiers
+    offset = None if _offset_counts(instruction) else m.offset
+    rest = (
+        m.neg, m.abs, m.op_sel, m.op_sel_hi, m.neg_hi, m.clamp, m.omod, m.sdwa, m.dpp, m.imm, m.cbsz, m.abid, m.blgp,
+        m.offset0, m.offset1, m.sc0, m.nt, m.sc1, m.lds, m.gds, m.offen, m.idxen, m.dfmt, m.nfmt,
+    )  # fmt: skip
+    return id(instruction.row), kinds, offset, rest
+
+
+def _kind(code: int) -> int:
+    """The first of the codes whose numbers are free, or the code itself."""
+    if code >= VGPR:
+        return VGPR
+    if code < RANGES[0].stop:
+        return 0
+    return RANGES[1].start if code in RANGES[1] else code
+
+
+def _fields(instruction: Instruction) -> list[int]:
+    """All numbers: of each operand its code and literal, then the modifiers' and the address."""
+    found = []
+    for operand in instruction.dst + instruction.src:
+        found += [operand.code, operand.literal or 0]
+    m = instruction.modifiers
+    return [*found, m.offset, m.offset0, m.offset1, m.imm, instruction.address]
+
+
+def _twin(instruction: Instruction, fields: Sequence[int]) -> tuple[Instruction, list[int]]:
+    """An instruction of the same likeness with other numbers, and what was added to each field."""
+    steps = [0] * len(fields)
+    operands = []
+    for position, operand in enumerate(instruction.dst + instruction.src):
+        code, literal = operand.code, operand.literal
+        for codes in RANGES:
+            if code in codes:
+                step = min(1 << position, len(codes) - 1)
+                steps[2 * position] = step if code + step in codes else -step if code - step in codes else 1 - len(codes)
+        if literal is not None:
+            steps[2 * position + 1] = 1 << 20 + position if literal < 1 << 31 else -(1 << 20 + position)
+            literal += steps[2 * position + 1]
+        operands.append(Operand(code + steps[2 * position], operand.dwords, operand.acc, literal))
+    m, at = instruction.modifiers, len(fields) - 5
+    changes = {}
+    if _offset_counts(instruction):
+        steps[at] = 1 << 9
+        changes["offset"] = m.offset + steps[at]
+    if instruction.row.access is not None and instruction.row.access.addresses == 2:
+        steps[at + 1 : at + 3] = [1, 2]
+        changes |= {"offset0": m.offset0 ^ 1, "offset1": m.offset1 ^ 2}
+    if instruction.row.encoding is Encoding.SOPK:
+        steps[at + 3] = 1
+        changes["imm"] = m.imm ^ 1
+    steps[at + 4] = 1 << 40
+    split = len(instruction.dst)
+    twin = dataclasses.replace(
+        instruction,
+        address=instruction.address + steps[at + 4],
+        dst=tuple(operands[:split]),
+        src=tuple(operands[split:]),
+        modifiers=dataclasses.replace(m, **changes) if changes else m,
+    )
+    return twin, steps
+
+
+def _source(number: int, other: int, node: Node, fields: Sequence[int], steps: Sequence[int]) -> Source | None:
+    """The field that a number follows, or None if it is none alone."""
+    modulus = 1 << node.type.bits if node.op is Op.CONST else WORD
+    for field, (value, step) in enumerate(zip(fields, steps, strict=True)):
+        if step and (other - number - step) % modulus == 0:
+            return Source(field, number - value)
+    return None

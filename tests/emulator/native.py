@@ -1,0 +1,50 @@
+"""Runs single instructions on the native engine's functions, for the tests of instructions and of the functions."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+import numpy as np
+
+from mfma.emulator.decode import Instruction
+from mfma.emulator.interpreter.wave import Wave
+from mfma.emulator.semantics.machine import Mode
+from mfma.emulator.translator.forms import Form, compile
+from mfma.emulator.translator.function import CANNOT, TAKEN
+from mfma.emulator.translator.layout import Field, address, buffer_table
+
+FORM = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@cache
+def _compiled(text: str, mode: Mode) -> Form | None:
+    from emulator import forms  # which runs instructions here
+
+    texts = list(forms.TEXTS) if mode == Mode() and text in forms.TEXTS else [text]
+    compile([forms.instruction(text) for text in texts], mode)  # all at once, which is much faster
+    return compile([forms.instruction(text)], mode)[0]
+
+
+def form(instruction: Instruction, mode: Mode) -> Form | None:
+    """The native function of one instruction."""
+    return compile([instruction], mode)[0]
+
+
+def call(form: Form, wave: Wave, instruction: Instruction) -> bool:
+    """Execute an instruction; whether it was executed, and not left to the interpreter."""
+    operands = np.array([*form.operands, 0], np.int64)
+    table = buffer_table(wave.space) if wave.space is not None else np.zeros((0, 4), np.int64)
+    wave.fields[Field.BUFFERS], wave.fields[Field.BUFFER_COUNT] = address(table), len(table)
+    result = FORM(form.address)(address(wave.memory), address(operands))
+    wave.exec_changed()
+    if result == TAKEN and form.branches:
+        assert instruction.target is not None
+        wave.pc = instruction.target
+    return result != CANNOT
+
+
+def run(wave: Wave, text: str, instruction: Instruction, mode: Mode) -> bool:
+    """Execute a text's instruction; whether it was executed, and not left to the interpreter."""
+    form = _compiled(text, mode)
+    return form is not None and call(form, wave, instruction)
