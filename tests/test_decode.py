@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import vector_words
 from hip_tools import DEVICE, tool
 from mfma.emulator.decode import Dpp, Instruction, Modifiers, Operand, Sdwa, Undecoded, decode, decode_all
-from mfma.emulator.decode.decoder import BY_PREFIX, FORMS
+from mfma.emulator.decode.decoder import FORMS
 from mfma.encoding import Instruction as MatrixInstruction
 from mfma.encoding import Vgprs, encode
 from mfma.errors import DecodeError
@@ -52,14 +52,14 @@ def test_golden_words():
 def form_of(word):
     """Return the form that reads a word: of those that match, the first with the row."""
     row = of(word).row
-    matching = (form for form in BY_PREFIX[word >> 23 & 511] if (word ^ form.value) & form.mask == 0)
-    return next(form for form in matching if row in [plan.row for plan in form.plans.values()])
+    matching = (form for form in FORMS if (word ^ form.value) & form.mask == 0)
+    return next(form for form in matching if row in form.rows.values())
 
 
 def test_the_golden_words_have_every_row_in_every_form():
     found = {(form_of(word).word, of(word).row) for word in WORDS}
     forms = [form for form in FORMS if form.word.encoding in ENCODINGS]
-    assert found == {(form.word, plan.row) for form in forms for plan in form.plans.values()}
+    assert found == {(form.word, row) for form in forms for row in form.rows.values()}
 
 
 def test_the_golden_words_have_every_modifier():
@@ -72,7 +72,7 @@ def test_the_golden_words_have_every_modifier():
 
 
 def test_how_many_rows():
-    rows = Counter(row.encoding for row in {plan.row for form in FORMS for plan in form.plans.values()})
+    rows = Counter(row.encoding for row in {row for form in FORMS for row in form.rows.values()})
     assert [rows[encoding] for encoding in ENCODINGS] == [54, 53, 21, 20, 31, 84, 61, 198, 443, 33, 48]
 
 

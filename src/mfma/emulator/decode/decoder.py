@@ -32,21 +32,28 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A registered class of words with its plans by opcode."""
+    """A registered class of words with its rows by opcode, and the plans of those that were met."""
 
     word: type[InstructionWord]
     mask: int
     value: int
     low: int
     largest: int
-    plans: dict[int, Plan]
+    rows: dict[int, Row]
+    plans: dict[int, Plan | None]
+
+    def plan(self, opcode: int) -> Plan | None:
+        """Make the plan of an opcode; None if the form has no such row."""
+        row = self.rows.get(opcode)
+        plan = self.plans[opcode] = None if row is None else _plan(self.word, row)
+        return plan
 
 
 FORMS: list[Form] = []
 """Every registered form, the more specific prefix first."""
 
-BY_PREFIX: list[tuple[Form, ...]] = [()] * 512
-"""Bits 31:23 of the first dword -> the forms that may match; no prefix is longer, masks may be."""
+BY_PREFIX: list[tuple[Form, ...] | None] = [None] * 512
+"""Bits 31:23 of the first dword -> the forms that may match, once looked for; no prefix is longer, masks may be."""
 
 
 def register(word: type[InstructionWord], rows: Iterable[Row]) -> None:
@@ -55,16 +62,22 @@ def register(word: type[InstructionWord], rows: Iterable[Row]) -> None:
     Of two classes that match a word, the one whose mask has more bits is tried first, then the one that was
     registered first; a class that has no row of the opcode or cannot read the operands leaves the word to the next.
     """
-    plans = {row.opcode: _plan(word, word.row_of(row)) for row in rows if word.accepts(row)}
-    FORMS.append(Form(word, word.mask, word.value, word.op.low, word.op.largest, plans))
+    accepted = {row.opcode: word.row_of(row) for row in rows if word.accepts(row)}
+    FORMS.append(Form(word, word.mask, word.value, word.op.low, word.op.largest, accepted, {}))
     FORMS.sort(key=lambda form: -form.mask.bit_count())
-    for prefix in range(512):
-        BY_PREFIX[prefix] = tuple(form for form in FORMS if (prefix << 23 ^ form.value) & form.mask & 0xFF80_0000 == 0)
+    BY_PREFIX[:] = [None] * 512
+
+
+def _forms(prefix: int) -> tuple[Form, ...]:
+    """Look for the forms that a prefix of 9 bits may belong to."""
+    forms = tuple(form for form in FORMS if (prefix << 23 ^ form.value) & form.mask & 0xFF80_0000 == 0)
+    BY_PREFIX[prefix] = forms
+    return forms
 
 
 def rows() -> Iterator[Row]:
     """Yield every row that the decoder knows, each once, in the order of the encodings' registration."""
-    yield from dict.fromkeys(plan.row for form in FORMS for plan in form.plans.values())
+    yield from dict.fromkeys(row for form in FORMS for row in form.rows.values())
 
 
 def _plan(word: type[InstructionWord], row: Row) -> Plan:
@@ -88,10 +101,13 @@ def decode(code: bytes, address: int = 0, offset: int = 0) -> Instruction:
     both = int.from_bytes(code[offset : offset + 8], "little")
     first = both & 0xFFFF_FFFF
     if left >= 4:
-        for form in BY_PREFIX[first >> 23]:
+        prefix = first >> 23
+        forms = BY_PREFIX[prefix]
+        for form in _forms(prefix) if forms is None else forms:
             if (first ^ form.value) & form.mask:
                 continue
-            plan = form.plans.get(both >> form.low & form.largest)
+            opcode = both >> form.low & form.largest
+            plan = form.plans[opcode] if opcode in form.plans else form.plan(opcode)
             if plan is None or both & plan.zero:
                 continue
             instruction = _read(plan, both, address)
