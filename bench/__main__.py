@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import json
 import os
 import platform
@@ -11,6 +12,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from bench.emulator import emulator
 from bench.measure import COLUMNS, Row, measure
 from bench.works import measurements
 from mfma.render import Table, text
@@ -23,7 +25,7 @@ from mfma.render import Table, text
 def main(file: Path | None, only: str, seconds: float) -> None:
     """Time mfma and its peers in turns and print the best of each."""
     rows: list[Row] = []
-    for measurement in measurements():
+    for measurement in itertools.chain(measurements(), emulator()):
         if only in measurement.work.name:
             click.echo(f"{measurement.work.name} ...", err=True)
             rows += measure(measurement, seconds)

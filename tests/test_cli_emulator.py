@@ -332,8 +332,9 @@ def test_a_full_disk_is_one_line(folder, monkeypatch):
 
 
 def test_ctrl_c_is_quiet_and_leaves_no_file(folder):
-    np.save("start.npy", np.full(64 * 500, 837_799, np.uint32))
-    line = "flow.co --kernel collatz --grid 500 --block 64 --args start.npy zeros:u32:32000 32000 -o steps.npy=1"
+    count = 64 * 50_000
+    np.save("start.npy", np.full(count, 837_799, np.uint32))
+    line = f"flow.co --kernel collatz --grid 50000 --block 64 --args start.npy zeros:u32:{count} {count} -o steps.npy=1"
     before = sorted(os.listdir())
     running = subprocess.Popen(
         [sys.executable, "-m", "mfma", "run", *line.split()],

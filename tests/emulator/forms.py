@@ -138,7 +138,7 @@ def run(wave: Wave, text: str, mode: Mode | None = None) -> None:
     mode = mode or Mode()
     step = _step(text, mode)
     wave.pc = step.next
-    if ENGINE == "native" and native.run(wave, text, step.instruction, mode):
+    if ENGINE == "native" and native.run(wave, step.instruction, mode):
         return
     with np.errstate(all="ignore"):
         step.run(wave)

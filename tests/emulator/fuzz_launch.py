@@ -2,15 +2,17 @@
 
 ``python -m emulator.fuzz_launch SEED SECONDS`` (in tests/) runs for so long and prints what it saw; ``--one NUMBER``
 runs one iteration alone. Iterations depend on seed and number only. Every array that a kernel gets lies between
-guards, another one lies beside and is never passed; after each launch all of them are looked at. The address space of
-the process is limited, and an iteration that hangs ends the process with a traceback.
+guards, another one lies beside and is never passed; after each launch all of them are looked at. Every launch runs on
+both engines, which must end alike and leave the same memory. The address space of the process is limited, and an
+iteration that hangs ends the process with a traceback.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+import dataclasses
 import faulthandler
+import hashlib
 import random
 import resource
 import sys
@@ -38,6 +40,7 @@ from mfma.emulator.semantics.machine import EXEC
 from mfma.errors import DecodeError
 
 CASES = [case for case in (*HIP, *TRITON) if case.quick]
+ENGINES = "interpreter", "native"
 GUARD = 4096
 TIMEOUT = 0.3
 """Seconds that a launch gets."""
@@ -83,13 +86,13 @@ class Guarded:
 def words(rng: random.Random) -> bytes:
     """One instruction that the decoder knows, with random operands."""
     while True:
-        form = rng.choice(decoder.FORMS)
-        opcode, plan = rng.choice(list(form.plans.items()))
+        form = rng.choice([form for form in decoder.FORMS if form.rows])
+        opcode, row = rng.choice(list(form.rows.items()))
         word = rng.getrandbits(64)
         if rng.random() < 0.5:  # few registers, so that instructions meet
             word &= rng.getrandbits(64) & rng.getrandbits(64)
         word = word & ~form.mask & ~(form.largest << form.low) | form.value | opcode << form.low
-        word &= ~plan.zero
+        word &= ~form.word.zero(row)
         try:
             instruction = decode(word.to_bytes(8, "little"))
         except DecodeError:
@@ -206,32 +209,35 @@ def shape(rng: random.Random, extent: Sequence[int]) -> tuple[int, ...]:
 # iterations
 
 
-def launch_mutant(rng: random.Random, device: mfma.Device, guarded: Guarded) -> None:
-    """Load a changed object and launch one of its kernels."""
+def launch_mutant(rng: random.Random, device: mfma.Device, guarded: Guarded, engine: str) -> object:
+    """Load a changed object and launch one of its kernels; what the report says."""
     case = rng.choice(CASES)
     data = case.path.read_bytes()
     if rng.random() < 0.9:
         data = mutant(rng, data)
     module = mfma.load(data, device)
     if not module:
-        return
+        return None
     kernel = module[case.kernel if case.kernel in module and rng.random() < 0.9 else rng.choice(list(module))]
     grid, block = case.grid, case.block
     if rng.random() < 0.2:
         grid, block = shape(rng, grid), shape(rng, block)
     lds = case.lds if rng.random() < 0.8 else rng.choice((0, 1, 64, 65_536, case.lds // 2))
     limit = rng.choice((None, 2_000, 20_000))
-    kernel.launch(
-        grid, block, arguments(rng, case, guarded), lds=lds, timeout=TIMEOUT, max_instructions=limit
+    report = kernel.launch(
+        grid, block, arguments(rng, case, guarded), lds=lds, timeout=TIMEOUT, max_instructions=limit, engine=engine
     )  # fmt: skip
+    return dataclasses.replace(report, interpreted=0)
 
 
-def run_noise(rng: random.Random, device: mfma.Device, guarded: Guarded) -> None:
-    """Run random instructions on waves whose registers hold addresses, small numbers and noise."""
+def run_noise(rng: random.Random, device: mfma.Device, guarded: Guarded, engine: str) -> object:
+    """Run random instructions on waves whose registers hold addresses, small numbers and noise; what is left there."""
     array = guarded.array(np.zeros(8192, np.uint8))
     buffer = device.space.allocate(array.size, name="data", data=array)
     generator = np.random.default_rng(rng.getrandbits(64))
     modes = (0x0F0, 0x2F0, 0x3F0, 0x0C0, 0x000, 0x0880_00F0)
+    left: list[object] = []
+    waves: list[Wave] = []
 
     def start(launch: Launch, index: tuple[int, int, int]) -> Group:
         group = Group(index, 1024, launch.float_order)
@@ -250,17 +256,34 @@ def run_noise(rng: random.Random, device: mfma.Device, guarded: Guarded) -> None
             if rng.random() < 0.7:
                 wave.s[EXEC : EXEC + 2] = 0xFFFF_FFFF
             group.waves.append(wave)
+        waves.extend(group.waves)
         return group
 
     try:
         for _ in range(PROGRAMS):
             code = b"".join(words(rng) for _ in range(rng.choice((1, 1, 3, 10, 40)))) + ENDPGM
-            launch = Launch(device.space, start, [(1 << 40, code)], (1, 1, 1), 1, {}, limit=5_000, seconds=TIMEOUT)
-            with contextlib.suppress(mfma.MfmaError):
+            whole = [(1 << 40, code)]
+            launch = prepared(engine, device.space, start, whole, (1, 1, 1), 1, {}, limit=5_000, seconds=TIMEOUT)
+            try:
                 launch.run()
-            str(Report.of("noise", (1, 1, 1), (128, 1, 1), launch.counts(), launch.float_order.lanes))
+            except mfma.MfmaError as error:
+                left.append(repr(error))
+            left.append(str(Report.of("noise", (1, 1, 1), (128, 1, 1), launch.counts(), launch.float_order.lanes)))
+        left += [
+            hashlib.sha256(memory).hexdigest() for wave in waves for memory in (wave.v, wave.s, wave.scratch, wave.lds)
+        ]
+        return left
     finally:
         device.space.free(buffer)
+
+
+def prepared(engine: str, *args: Any, **options: Any) -> Launch:
+    """A launch by an engine of code that is in no module."""
+    if engine == "interpreter":
+        return Launch(*args, **options)
+    from mfma.emulator.translator.engine import NativeLaunch
+
+    return NativeLaunch(*args, natives={}, reach=lambda address: [], **options)
 
 
 def healthy(device: mfma.Device) -> None:
@@ -271,24 +294,44 @@ def healthy(device: mfma.Device) -> None:
     assert np.array_equal(out, 2 * x), "a healthy launch went wrong"
 
 
-def iteration(seed: int, number: int, device: mfma.Device) -> str:
-    """One launch; how it ended: ``run``, or the name of the error."""
+def attempt(seed: int, number: int, engine: str) -> tuple[str, object]:
+    """One launch on one engine: how it ended, and what it left."""
     rng = random.Random(f"{seed} {number}")
-    guarded = Guarded(rng)
+    device, guarded = mfma.Device(), Guarded(rng)
     began = time.process_time()
     kind = launch_mutant if rng.random() < 0.7 else run_noise
-    outcome = "run"
+    outcome, left = "run", None
     try:
-        kind(rng, device, guarded)
+        left = kind(rng, device, guarded, engine)
     except mfma.MfmaError as error:
-        outcome = type(error).__name__
-        text = str(error)
-        assert text, "an error says nothing"
-        assert len(text) < 2000, f"an error says too much: {text[:300]}"
+        outcome, left = type(error).__name__, str(error)
+        assert left, "an error says nothing"
+        assert len(left) < 2000, f"an error says too much: {left[:300]}"
     spent = time.process_time() - began
     assert spent < PROGRAMS * TIMEOUT + SLACK, f"{spent:.1f} s of the processor"
     guarded.check()
-    return f"{kind.__name__}: {outcome}"
+    live = sum(buffer.size for buffer in device.space)
+    assert not live, f"{live:,} bytes of device memory were left behind"
+    return f"{kind.__name__}: {outcome}", (left, [whole.tobytes() for whole, *_ in guarded.kept])
+
+
+def iteration(seed: int, number: int, engines: Sequence[str] = ENGINES) -> str:
+    """One launch on each engine; how it ended: ``run``, or the name of the error."""
+    ends = [attempt(seed, number, engine) for engine in engines]
+    # when a launch takes too long depends on the engine
+    if not any(outcome.endswith("WatchdogError") or " s; raise `timeout`" in str(left) for outcome, left in ends):
+        for outcome, left in ends[1:]:
+            assert outcome == ends[0][0], f"{[(o, left[0]) for o, left in ends]}"
+            assert left == ends[0][1], f"{difference(left, ends[0][1])}"
+    return ends[0][0]
+
+
+def difference(one: Any, other: Any) -> str:
+    """What differs first between what two engines left."""
+    if one[0] != other[0]:
+        pairs = zip(one[0], other[0], strict=False) if isinstance(one[0], list) else [(one[0], other[0])]
+        return next((f"{a}\n--\n{b}" for a, b in pairs if a != b), "lengths")
+    return f"array {next(i for i, (a, b) in enumerate(zip(one[1], other[1], strict=True)) if a != b)}"
 
 
 def limited() -> None:
@@ -297,7 +340,14 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-def run(seed: int, seconds: float, first: int = 0, most: int = 1 << 60, go_on: bool = False) -> Counter[str]:
+def run(
+    seed: int,
+    seconds: float,
+    first: int = 0,
+    most: int = 1 << 60,
+    go_on: bool = False,
+    engines: Sequence[str] = ENGINES,
+) -> Counter[str]:
     """Iterate for so long; how often which outcome was seen. With ``go_on`` failures are printed and counted, too."""
     seen: Counter[str] = Counter()
     end = time.monotonic() + seconds
@@ -308,7 +358,7 @@ def run(seed: int, seconds: float, first: int = 0, most: int = 1 << 60, go_on: b
             break
         faulthandler.dump_traceback_later(HANGS, exit=True)
         try:
-            seen[iteration(seed, number, device)] += 1
+            seen[iteration(seed, number, engines)] += 1
             if number % 16 == 0:
                 healthy(device)
         except Exception:
@@ -318,8 +368,6 @@ def run(seed: int, seconds: float, first: int = 0, most: int = 1 << 60, go_on: b
                 raise
         finally:
             faulthandler.cancel_dump_traceback_later()
-    live = sum(buffer.size for buffer in device.space)
-    assert not live or seen["FAILED"], f"{live:,} bytes of device memory were left behind"
     return seen
 
 
@@ -329,13 +377,16 @@ def main() -> None:
     parser.add_argument("seed", type=int)
     parser.add_argument("seconds", type=float)
     parser.add_argument("--one", type=int, help="number of a single iteration")
+    parser.add_argument("--most", type=int, default=1 << 60, help="iterations at most")
     parser.add_argument("--go-on", action="store_true", help="report failures and go on")
+    parser.add_argument("--engine", choices=ENGINES, help="only this one")
     given = parser.parse_args()
     limited()
     faulthandler.enable()
     began = time.monotonic()
-    one = (given.one, 1) if given.one is not None else ()
-    seen = run(given.seed, given.seconds, *one, go_on=given.go_on)
+    one = (given.one, 1) if given.one is not None else (0, given.most)
+    engines = [given.engine] if given.engine else ENGINES
+    seen = run(given.seed, given.seconds, *one, go_on=given.go_on, engines=engines)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"{seen.total()} iterations in {time.monotonic() - began:.0f} s, {peak} MiB at most")
     for outcome, count in sorted(seen.items()):

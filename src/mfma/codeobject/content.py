@@ -43,9 +43,11 @@ class Content:
         path = Path(source)
         try:
             with path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size > LARGEST:
+                size = os.fstat(file.fileno()).st_size
+                if size > LARGEST:
                     raise CodeObjectError(f"{path} is larger than {LARGEST} bytes; give a file with less in it.")
-                return cls(file.read(LARGEST), str(path))
+                # what is read is allocated before; a pipe does not say its size
+                return cls(file.read(size or LARGEST), str(path))
         except (OSError, ValueError) as error:
             if isinstance(error, CodeObjectError):
                 raise

@@ -4,7 +4,8 @@
     report = module["name"].launch(grid, block, [array, other_array, 512])
 
 Instructions are decoded by `mfma.emulator.decode` and defined, each once, in `mfma.emulator.semantics`; the
-definitions write small programs of typed operations, which `mfma.emulator.interpreter` evaluates with NumPy.
+definitions write small programs of typed operations, which `mfma.emulator.translator` compiles to machine code and
+`mfma.emulator.interpreter` evaluates with NumPy.
 """
 
 from mfma.emulator.device import Device, DeviceArray

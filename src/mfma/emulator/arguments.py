@@ -11,7 +11,7 @@ import numpy as np
 from mfma.codeobject import Argument, Kernel, ValueKind
 from mfma.emulator.device import DeviceArray
 from mfma.emulator.memory import PRIVATE_BASE, SHARED_BASE, AddressSpace, Buffer
-from mfma.errors import LaunchError, MfmaError
+from mfma.errors import LaunchError
 
 __all__ = ["Geometry", "Mapped", "kernarg"]
 
@@ -72,7 +72,7 @@ class Mapped:
             # in the order of the arguments, so that device addresses do not depend on the host's
             for group in sorted(_overlapping(spans), key=lambda group: min(order.index(span[2]) for span in group)):
                 self._map(group)
-        except MfmaError:
+        except BaseException:
             self.free()
             raise
 

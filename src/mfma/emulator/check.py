@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from mfma.codeobject import Kernel
 from mfma.emulator.decode import Instruction, Undecoded
-from mfma.emulator.reach import reachable
 from mfma.emulator.semantics.registry import DEFINITIONS
 from mfma.errors import LaunchError
 
@@ -28,7 +27,7 @@ def check_supported(module: Module, kernel: Kernel) -> None:
     Raises:
         LaunchError: naming mnemonic, address and source line of each (the first few, by address).
     """
-    missing = sorted(filter(_is_missing, reachable(module.code, kernel.entry)), key=lambda item: item.address)
+    missing = sorted(filter(_is_missing, module.reached(kernel.entry)), key=lambda item: item.address)
     if missing:
         shown = "; ".join(f"{_name(item)} at {_place(module, item.address)}" for item in missing[:SHOWN])
         more = f"; and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""

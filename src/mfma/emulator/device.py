@@ -57,8 +57,14 @@ class Device:
         self.space = AddressSpace()
 
     def array(self, values: np.ndarray[Any, Any], name: str = "") -> DeviceArray:
-        """Copy an array to the device."""
+        """Copy an array to the device.
+
+        Raises:
+            LaunchError: it holds Python objects.
+        """
         copy = np.array(values, order="C")
+        if copy.dtype.hasobject:
+            raise LaunchError("an array of Python objects cannot go to the device; give one of numbers.")
         data = copy.reshape(-1).view(np.uint8)
         buffer = self.space.allocate(data.size, name=name or f"{copy.dtype} array {copy.shape}", data=data)
         return DeviceArray(buffer, copy.shape, copy.dtype)

@@ -13,9 +13,10 @@ offset in the low one. Where AMD's driver puts its apertures depends on the GPU;
 from __future__ import annotations
 
 import bisect
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +65,33 @@ class Buffer:
         return max(self.address - address, address - self.end + 1, 0)
 
 
+class _Table(NamedTuple):
+    """Buffers by address, freed ones too; never changed, so that one thread reads while another replaces it."""
+
+    buffers: list[Buffer]
+    addresses: list[int]
+    starts: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, buffers: list[Buffer]) -> _Table:
+        addresses = [buffer.address for buffer in buffers]
+        return cls(buffers, addresses, np.array(addresses, np.uint64))
+
+    def last(self, address: int) -> Buffer | None:
+        """The buffer that begins at or last before an address."""
+        index = bisect.bisect_right(self.addresses, address)
+        return self.buffers[index - 1] if index else None
+
+
+def _remembered(buffers: list[Buffer]) -> list[Buffer]:
+    """The buffers without all freed ones but the last, once those are twice as many."""
+    freed = [buffer for buffer in buffers if not buffer.live]
+    if len(freed) <= 2 * REMEMBERED:
+        return buffers
+    first = freed[-REMEMBERED].address
+    return [buffer for buffer in buffers if buffer.live or buffer.address >= first]
+
+
 class AddressSpace:
     """The buffers of a device, by address.
 
@@ -74,15 +102,14 @@ class AddressSpace:
     """
 
     def __init__(self) -> None:
-        self._buffers: list[Buffer] = []  # by address, freed ones too
-        self._addresses: list[int] = []
-        self._starts = np.zeros(0, np.uint64)
-        self._freed = 0
+        self._table = _Table.of([])
         self._next = BASE
+        # launches of several threads share a device, and a module that is collected frees its image
+        self._lock = threading.RLock()
 
     def __iter__(self) -> Iterator[Buffer]:
         """Every live buffer, by address."""
-        return (buffer for buffer in self._buffers if buffer.live)
+        return (buffer for buffer in self._table.buffers if buffer.live)
 
     def allocate(
         self,
@@ -110,41 +137,27 @@ class AddressSpace:
         if alignment < 1 or alignment & alignment - 1:
             raise OptionError(f"buffer {name!r} cannot be aligned to {alignment} bytes; give a power of two")
         step = max(alignment, PAGE)
-        address = -(-self._next // step) * step
-        end = address + size
-        if end + PAGE > LIMIT:
+        if -(-self._next // step) * step + size + PAGE > LIMIT:
             raise OptionError(
                 f"buffer {name!r} of {size:,} bytes does not fit below {LIMIT:#x}; take fewer or smaller ones"
             )
         memory = np.zeros(size, np.uint8) if data is None else _backing(data, size, name)
-        buffer = Buffer(address, size, name, writable and bool(memory.flags.writeable), memory)
-        self._forget()
-        self._buffers.append(buffer)
-        self._addresses.append(address)
-        self._starts = np.array(self._addresses, np.uint64)
-        self._next = end + PAGE
+        with self._lock:
+            address = -(-self._next // step) * step
+            buffer = Buffer(address, size, name, writable and bool(memory.flags.writeable), memory)
+            self._table = _Table.of([*_remembered(self._table.buffers), buffer])
+            self._next = buffer.end + PAGE
         return buffer
 
     def free(self, buffer: Buffer) -> None:
         """Take a buffer away; later accesses to its addresses are reported as use after free."""
-        if not buffer.live:
-            raise OptionError(f"buffer {buffer.name!r} was freed before; free a buffer once")
-        index = bisect.bisect_left(self._addresses, buffer.address)
-        if index == len(self._buffers) or self._buffers[index] is not buffer:
-            raise OptionError(f"buffer {buffer.name!r} belongs to another address space; free it there")
-        buffer.live = False
-        buffer.bytes = np.zeros(0, np.uint8)
-        self._freed += 1
-
-    def _forget(self) -> None:
-        """Drop all freed buffers but the last ones, once they are twice as many."""
-        if self._freed <= 2 * REMEMBERED:
-            return
-        self._freed = REMEMBERED
-        freed = [buffer for buffer in self._buffers if not buffer.live]
-        gone = {id(buffer) for buffer in freed[:-REMEMBERED]}
-        self._buffers = [buffer for buffer in self._buffers if id(buffer) not in gone]
-        self._addresses = [buffer.address for buffer in self._buffers]
+        with self._lock:
+            if not buffer.live:
+                raise OptionError(f"buffer {buffer.name!r} was freed before; free a buffer once")
+            if self._table.last(buffer.address) is not buffer:
+                raise OptionError(f"buffer {buffer.name!r} belongs to another address space; free it there")
+            buffer.live = False
+            buffer.bytes = np.zeros(0, np.uint8)
 
     def find(self, address: int) -> Buffer | None:
         """Return the live buffer that holds the byte at ``address``, if there is one."""
@@ -160,16 +173,15 @@ class AddressSpace:
         return min(self, key=lambda buffer: buffer.distance(address), default=None)
 
     def _at(self, address: int) -> Buffer | None:
-        index = bisect.bisect_right(self._addresses, address) - 1
-        if index < 0 or address >= self._buffers[index].end:
-            return None
-        return self._buffers[index]
+        buffer = self._table.last(address)
+        return buffer if buffer is not None and address < buffer.end else None
 
     def groups(self, addresses: npt.NDArray[np.uint64]) -> Iterator[tuple[Buffer | None, npt.NDArray[np.intp]]]:
         """Split addresses by the buffer, live or freed, that begins at or last before each: it and their indices."""
-        index = np.searchsorted(self._starts, addresses, side="right")
+        table = self._table
+        index = np.searchsorted(table.starts, addresses, side="right")
         for i in np.unique(index):
-            yield (self._buffers[i - 1] if i else None), np.flatnonzero(index == i)
+            yield (table.buffers[i - 1] if i else None), np.flatnonzero(index == i)
 
 
 def _backing(data: npt.NDArray[Any], size: int, name: str) -> Bytes:

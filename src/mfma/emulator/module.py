@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import weakref
@@ -18,15 +17,17 @@ from mfma.emulator.geometry import checked_geometry
 from mfma.emulator.memory import Buffer
 from mfma.emulator.report import Report
 from mfma.errors import CodeObjectError, OptionError, UnknownNameError, near
+from mfma.native.threads import thread_count
 
 if TYPE_CHECKING:
-    from mfma.emulator.decode import Instruction
+    from mfma.emulator.decode import Instruction, Undecoded
     from mfma.emulator.interpreter.engine import Launch, Observer
     from mfma.emulator.interpreter.step import Step
     from mfma.emulator.translator.kernel import Native
 
 __all__ = ["Function", "Module", "load"]
 
+ENGINES = "native", "interpreter"
 DYNAMIC_STACK = 16_384
 """Scratch bytes per lane beyond the fixed ones for kernels whose stack has no known bound."""
 
@@ -52,14 +53,18 @@ class Module(Mapping[str, "Function"]):
         self.device = device
         size = len(code.image)
         self.image: Buffer = device.space.allocate(size, name="the code object", alignment=1 << 16)
+        weakref.finalize(self, device.space.free, self.image)
         base = self.image.address
         self.steps: dict[tuple[int, int], Step] = {}
         self.natives: dict[int, list[Native]] = {}
+        self.supported: set[str] = set()
+        """Kernels whose instructions all have definitions."""
+        self._independent: dict[str, bool] = {}
+        self._reached: dict[int, tuple[Instruction | Undecoded, ...]] = {}
         self.image.bytes[:] = np.frombuffer(code.relocated(base), np.uint8)
         self.image.protected = tuple(
             (base + s.address, base + s.address + s.size) for s in code.segments if not s.writable
         )
-        weakref.finalize(self, device.space.free, self.image)
 
     def __getitem__(self, name: str) -> Function:
         kernel = self.code.kernels.get(name)
@@ -80,14 +85,32 @@ class Module(Mapping[str, "Function"]):
         base, image = self.image.address, self.image.bytes
         return [(base + at, image[at : at + len(code)].tobytes()) for at, code in self.code.text]
 
-    def reachable(self, address: int) -> list[Instruction]:
-        """Instructions that a wave at a device address may come to, see `mfma.emulator.reach`."""
-        from mfma.emulator.decode import Instruction
+    def reached(self, entry: int) -> Sequence[Instruction | Undecoded]:
+        """What a wave may come to from an address of the image on, see `mfma.emulator.reach`."""
         from mfma.emulator.reach import reachable
 
+        if entry not in self._reached:
+            self._reached[entry] = tuple(reachable(self.code, entry))
+        return self._reached[entry]
+
+    def reachable(self, address: int) -> list[Instruction]:
+        """Instructions that a wave may come to from a device address on."""
+        from mfma.emulator.decode import Instruction
+
         base = self.image.address
-        found = reachable(self.code, address - base)
-        return [dataclasses.replace(i, address=base + i.address) for i in found if isinstance(i, Instruction)]
+        return [
+            Instruction(base + i.address, i.size, i.word, i.row, i.dst, i.src, i.modifiers)
+            for i in self.reached(address - base)
+            if isinstance(i, Instruction)
+        ]
+
+    def independent(self, kernel: Kernel) -> bool:
+        """Whether the kernel's work-groups may run at the same time."""
+        from mfma.emulator.translator.workers import independent
+
+        if kernel.name not in self._independent:
+            self._independent[kernel.name] = independent(self.reachable(self.image.address + kernel.entry))
+        return self._independent[kernel.name]
 
     def describe(self, address: int) -> str:
         """Where an instruction is: ``kernel+0x40 (file:line)``."""
@@ -119,7 +142,8 @@ class Function:
         max_instructions: int | None = None,
         observer: Observer | None = None,
         progress: Callable[[int, int], None] | None = None,
-        engine: str = "interpreter",
+        engine: str = "native",
+        threads: int | None = 1,
     ) -> Report:
         """Run the kernel to its end.
 
@@ -135,9 +159,11 @@ class Function:
             progress: called with the work-groups that have ended and the number of all, at the end of each.
             engine: ``native``, machine code, or ``interpreter``, which is slow and runs if there is an observer. Both
                 leave the same bits and count the same instructions.
+            threads: how many threads the native engine uses, or None for all processors, if the kernel's work-groups
+                are independent (`mfma.emulator.translator.workers` says which are) and ``max_instructions`` is None.
 
         Raises:
-            OptionError: there is no such engine.
+            OptionError: there is no such engine or number of threads.
             LaunchError: arguments or geometry do not fit; nothing has run.
             MemoryFault: the kernel touched memory that it may not.
             WatchdogError: it ran too long.
@@ -150,7 +176,9 @@ class Function:
         space = module.device.space
         geometry = checked_geometry(kernel, grid, block, lds)
         values = named(kernel, args)
-        check_supported(module, kernel)
+        if kernel.name not in module.supported:
+            check_supported(module, kernel)
+            module.supported.add(kernel.name)
         arrays = [
             (name, value)
             for argument, name, value in values
@@ -171,7 +199,7 @@ class Function:
                 kernel, geometry, module.image.address + kernel.entry, arguments.address, segment.tobytes(),
                 dispatch.address, total_lds, scratch,
             )  # fmt: skip
-            run = self._engine(engine if observer is None else "interpreter")(
+            run = self._engine(engine, observer, threads if max_instructions is None else 1)(
                 space, start, module.executable, geometry.grid, start.resident, module.steps,
                 limit=max_instructions, seconds=timeout, observer=observer, describe=module.describe,
                 progress=progress,
@@ -181,17 +209,21 @@ class Function:
             mapped.free()
             for buffer in temporary:
                 space.free(buffer)
-        return Report.of(
-            kernel.name, geometry.grid, geometry.block, run.counts(), run.float_order.lanes, run.interpreted
-        )
+        return Report.of(kernel.name, geometry.grid, geometry.block, run.totals(), run.float_atomics, run.interpreted)
 
-    def _engine(self, name: str) -> Callable[..., Launch]:
-        if name == "interpreter":
+    def _engine(self, name: str, observer: Observer | None, threads: int | None) -> Callable[..., Launch]:
+        if name not in ENGINES:
+            raise OptionError(f"engine is {name!r}; give {' or '.join(ENGINES)}.")
+        count = thread_count(threads)
+        if name == "interpreter" or observer is not None:
             from mfma.emulator.interpreter.engine import Launch
 
             return Launch
-        if name == "native":
-            from mfma.emulator.translator.engine import NativeLaunch
+        from mfma.emulator.translator.engine import NativeLaunch
 
-            return functools.partial(NativeLaunch, natives=self.module.natives, reach=self.module.reachable)
-        raise OptionError(f"engine is {name!r}; give native or interpreter.")
+        module = self.module
+        if count > 1 and not module.independent(self.kernel):
+            count = 1
+        # native code stays with the module and must not keep it alive
+        reach = functools.partial(Module.reachable, weakref.proxy(module))
+        return functools.partial(NativeLaunch, natives=module.natives, reach=reach, threads=count)

@@ -1,10 +1,14 @@
 """The order in which the waves of a launch run: the same one for every engine, and in every launch.
 
 Work-groups start in ascending order (x fastest), at most ``resident`` at once, as on a device whose compute units are
-full. The oldest runs first: its waves take turns in ascending order, and a turn ends at ``s_sleep``, at the end, or at
-the first backward jump after `TURN` instructions; at a barrier the wave stops until all others of the work-group that
-have not ended are there too. Once every wave has had its turn, and some still run, the next work-group has its own. So
-a wave may wait for another one, or for another work-group that is resident, and sees it arrive.
+full. The waves of one take turns in ascending order, and a turn ends at ``s_sleep``, at the end, or at the first
+backward jump after so many instructions; at a barrier the wave stops until all others of the work-group that have not
+ended are there too. Once every wave has had its turn, and some still run, the next work-group has its own. So a wave
+may wait for another one, or for another work-group that is resident, and sees it arrive.
+
+Turns are as long as what the wave has executed before, from `FIRST` to `TURN`, and after the last work-group it goes
+back from there to the first: a thousand work-groups of which each waits for its neighbour, on whichever side, take two
+passes, and those in the first are short.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ from mfma.emulator.interpreter.wave import Status
 if TYPE_CHECKING:
     from mfma.emulator.interpreter.wave import Group, Wave
 
-__all__ = ["TURN", "Index", "indices", "run"]
+__all__ = ["FIRST", "TURN", "Index", "indices", "run"]
 
-TURN = 10_000
-"""Instructions after which a wave lets others run."""
+FIRST, TURN = 500, 10_000
+"""Instructions after which a wave lets others run, the first time and at most."""
 
 Index = tuple[int, int, int]
 """Numbers of a work-group in x, y and z."""
@@ -60,6 +64,7 @@ def run(
             _turn(under_way, begin(index), run_wave, end)
         if not under_way:
             return
+        under_way.reverse()
         for _ in range(len(under_way)):
             _turn(under_way, under_way.popleft(), run_wave, end)
 
@@ -69,7 +74,7 @@ def _turn(
 ) -> None:
     """Let every wave of a work-group run until it yields; if some have not ended then, it stays under way."""
     for wave in group.waves:
-        wave.turn = wave.executed + TURN
+        wave.turn = wave.executed + min(max(wave.executed, FIRST), TURN)
         if wave.status is Status.YIELDED:
             wave.status = Status.READY
     while True:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from mfma.codeobject import Kernel
 from mfma.emulator.arguments import Geometry
@@ -51,19 +53,14 @@ class Start:
     def __call__(self, launch: Launch, index: tuple[int, int, int]) -> Group:
         """Make one work-group."""
         group = Group(index, self.lds, launch.float_order)
-        x, y, z = self.geometry.block
-        items = x * y * z
-        entry = self.entry + (PRELOAD_PROLOGUE if self.kernel.descriptor.kernarg_preload_spec_length else 0)
-        scalars = self._scalars(index)
-        numbers = np.arange(-(-items // WAVE) * WAVE, dtype=np.uint32)
-        packed = numbers % x | numbers // x % y << 10 | numbers // (x * y) << 20
-        for number in range(len(numbers) // WAVE):
-            wave = Wave(launch, group, number, entry, self.mode, self.scratch, launch.block(self.scratch))
+        scalars, items = self._scalars(index), math.prod(self.geometry.block)
+        for number, packed in enumerate(self._items):
+            wave = Wave(launch, group, number, self._first, self.mode, self.scratch, launch.block(self.scratch))
             wave.s[: len(scalars)] = scalars
             active = min(WAVE, items - number * WAVE)
             bits = (1 << active) - 1
             wave.s[EXEC], wave.s[EXEC + 1] = bits & 0xFFFF_FFFF, bits >> 32
-            wave.v[0] = packed[number * WAVE : (number + 1) * WAVE]
+            wave.v[0] = packed
             group.waves.append(wave)
         return group
 
@@ -77,7 +74,19 @@ class Start:
         bytes_ = waves * WAVE * (4 * 2 * ACC + self.scratch) + self.lds
         return max(1, min(UNITS * in_unit, ROOM // bytes_))
 
-    @property
+    @functools.cached_property
+    def _first(self) -> int:
+        """Address of the first instruction that runs."""
+        return self.entry + (PRELOAD_PROLOGUE if self.kernel.descriptor.kernarg_preload_spec_length else 0)
+
+    @functools.cached_property
+    def _items(self) -> npt.NDArray[np.uint32]:
+        """Numbers of the work-items in x, y and z as v0 has them, for every wave and lane."""
+        x, y, z = self.geometry.block
+        numbers = np.arange(-(-x * y * z // WAVE) * WAVE, dtype=np.uint32)
+        return (numbers % x | numbers // x % y << 10 | numbers // (x * y) << 20).reshape(-1, WAVE)
+
+    @functools.cached_property
     def mode(self) -> int:
         """MODE register at the start."""
         d = self.kernel.descriptor

@@ -22,9 +22,12 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-__all__ = ["cache_dir", "cache_key", "define_symbol", "function_address", "host", "library", "load", "vector_bits"]
+__all__ = [
+    "cache_dir", "cache_key", "compile_object", "converts_half", "define_symbol", "function_address", "host",
+    "library", "load_object", "read_object", "vector_bits", "write_object",
+]  # fmt: skip
 
-_LOCK = threading.Lock()
+_LOCK = threading.RLock()
 _ENGINES: list[llvm.ExecutionEngine] = []
 DIGEST_BYTES = 32
 
@@ -50,6 +53,13 @@ def vector_bits() -> int:
     builder.ret(builder.fadd(*function.args))
     assembly = _target_machine().emit_assembly(llvm.parse_assembly(str(module)))
     return 512 if "zmm" in assembly else 256 if "ymm" in assembly else 128
+
+
+@functools.cache
+def converts_half() -> bool:
+    """Whether the target converts between float16 and float32 by itself, and not by calling a library."""
+    text = "define <8 x half> @f(<8 x float> %x) {\n %y = fptrunc <8 x float> %x to <8 x half>\n ret <8 x half> %y\n}"
+    return "__truncsfhf2" not in _target_machine().emit_assembly(llvm.parse_assembly(text))
 
 
 def cache_dir() -> Path | None:
@@ -79,20 +89,22 @@ def _source_digest(modules: tuple[str, ...]) -> bytes:
     return digest.digest()
 
 
-def _object_code(module: str, level: int = 3) -> bytes:
-    machine = _target_machine()
-    parsed = llvm.parse_assembly(module)
-    parsed.triple = machine.triple
-    parsed.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = level == 3
-    builder = llvm.create_pass_builder(machine, options)
-    if level:
-        builder.getModulePassManager().run(parsed, builder)
-    return bytes(machine.emit_object(parsed))
+def compile_object(module: str, level: int = 3) -> bytes:
+    """Machine code of a module given as LLVM's text; at ``level`` 0 of optimisation only the code generator's."""
+    with _LOCK:
+        machine = _target_machine()
+        parsed = llvm.parse_assembly(module)
+        parsed.triple, parsed.data_layout = machine.triple, str(machine.target_data)
+        parsed.verify()
+        if level:
+            options = llvm.create_pipeline_tuning_options(speed_level=level)
+            options.loop_vectorization = True
+            builder = llvm.create_pass_builder(machine, options)
+            builder.getModulePassManager().run(parsed, builder)
+        return bytes(machine.emit_object(parsed))
 
 
-def _read(path: Path) -> bytes | None:
+def read_object(path: Path) -> bytes | None:
     """Give the object code of an intact cache file; a damaged or foreign one counts as missing."""
     try:
         content = path.read_bytes()
@@ -102,7 +114,7 @@ def _read(path: Path) -> bytes | None:
     return code if hashlib.sha256(code).digest() == content[:DIGEST_BYTES] else None
 
 
-def _write(path: Path, code: bytes) -> None:
+def write_object(path: Path, code: bytes) -> None:
     """Store atomically, so that processes that compile the same kernel at once do not see half a file."""
     with contextlib.suppress(OSError):  # a cache that cannot be written costs time, nothing else
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,15 +145,17 @@ def library(
     """Addresses by name of all functions that ``write`` adds to a module; see `function_address`."""
     folder = cache_dir()
     path = folder / f"{name}-{cache_key((name, *parameters), sources)}.o" if folder else None
-
-    def make() -> str:
-        module = ir.Module(name)
-        module.triple = _target_machine().triple
-        module.data_layout = str(_target_machine().target_data)
-        write(module)
-        return str(module)
-
-    return load(make, path)
+    with _LOCK:
+        code = read_object(path) if path else None
+        if code is None:
+            module = ir.Module(name)
+            module.triple = _target_machine().triple
+            module.data_layout = str(_target_machine().target_data)
+            write(module)
+            code = compile_object(str(module))
+            if path:
+                write_object(path, code)
+        return load_object(code)
 
 
 def cache_key(parameters: Sequence[object], sources: Sequence[str]) -> str:
@@ -151,27 +165,16 @@ def cache_key(parameters: Sequence[object], sources: Sequence[str]) -> str:
     return key.hexdigest()[:32]
 
 
-def load(make: Callable[[], str], path: Path | None, level: int = 3) -> Callable[[str], int]:
-    """Load the machine code of a file, which is compiled if it is missing; returns addresses by name.
-
-    Args:
-        make: gives the module as LLVM's text, without a target if it does not matter.
-        path: the file, or None to keep nothing.
-        level: of optimisation.
-    """
+def load_object(code: bytes) -> Callable[[str], int]:
+    """Load machine code for as long as the process runs; returns addresses by name."""
     with _LOCK:
-        code = _read(path) if path else None
-        if code is None:
-            code = _object_code(make(), level)
-            if path:
-                _write(path, code)
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         _ENGINES.append(engine)  # the code lives as long as its engine
-        return lambda name: int(engine.get_function_address(name))
+    return lambda name: int(engine.get_function_address(name))
 
 
 def define_symbol(name: str, address: int) -> None:
-    """Let machine code that is loaded from now on refer to an address by name."""
+    """Let machine code that is loaded from now on call an address by name."""
     llvm.add_symbol(name, address)

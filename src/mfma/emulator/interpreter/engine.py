@@ -87,6 +87,8 @@ class Launch:
         self.executed = 0
         self.waves = 0
         self.float_order = FloatOrder()
+        self.pending = schedule.indices(grid)
+        self.groups: set[Group] = set()
         self._blocks: list[Bytes] = []
 
     def run(self) -> None:
@@ -96,18 +98,25 @@ class Launch:
             MfmaError: memory fault, trap, watchdog or illegal instruction, with the place where it happened.
         """
         with default_environment(), np.errstate(all="ignore"):
-            schedule.run(schedule.indices(self.grid), self.resident, self._begin, self._run_wave, self._end)
+            try:
+                schedule.run(self.pending, self.resident, self._begin, self._run_wave, self._end)
+            finally:
+                for group in self.groups:  # their waves refer to them, and to the launch
+                    group.waves.clear()
 
     def _begin(self, index: tuple[int, int, int]) -> Group:
         group = self.start(self, index)
         for wave in group.waves:
             wave.serial = self.waves
             self.waves += 1
+        self.groups.add(group)
         return group
 
     def _end(self, group: Group) -> None:
         self.float_order.close(group.lds)
         self._blocks += [wave.memory for wave in group.waves]
+        self.groups.remove(group)
+        group.waves.clear()
         self.ended += 1
         if self.progress is not None:
             self.progress(self.ended, math.prod(self.grid))
@@ -145,17 +154,13 @@ class Launch:
     def _watch(self, wave: Wave, more: int) -> None:
         """End a launch that runs too long."""
         if self.limit is not None and self.executed + more > self.limit:
-            error = WatchdogError(
-                f"the launch was stopped after {self.limit:,} instructions; raise `max_instructions` if it is no "
-                "endless loop."
-            )
+            after, option = f"{self.limit:,} instructions", "max_instructions"
         elif self.deadline is not None and time.monotonic() > self.deadline:
-            error = WatchdogError(
-                f"the launch was stopped after {self.seconds:g} s; raise `timeout` if it is no endless loop."
-            )
+            after, option = f"{self.seconds:g} s", "timeout"
         else:
             return
-        raise self._placed(error, wave)
+        message = f"the launch was stopped after {after}; raise `{option}` if it is no endless loop."
+        raise self._placed(WatchdogError(message), wave)
 
     def _placed(self, error: MfmaError, wave: Wave, after: str = "") -> MfmaError:
         """The error with work-group, wave, instruction and source line."""
@@ -204,9 +209,18 @@ class Launch:
         raise KernelError(f"the kernel stopped itself: {what}")
 
     @property
+    def float_atomics(self) -> int:
+        """Lanes of float atomics that met others."""
+        return self.float_order.lanes
+
+    @property
     def interpreted(self) -> int:
         """Instructions that this engine executed because another one could not."""
         return 0
+
+    def totals(self) -> Iterator[tuple[Instruction, int]]:
+        """Counts by mnemonic, as far as an engine has them: instructions that stand for all of theirs."""
+        return self.counts()
 
     def counts(self) -> Iterator[tuple[Instruction, int]]:
         """Instructions that ran and how often."""

@@ -101,7 +101,9 @@ def _fma(a: Array, b: Array, c: Array) -> Array:
 
 
 def _fma_64(a: Array, b: Array, c: Array) -> Array:
-    plain = a * b + c  # right where an operand is infinite or NaN, and for the sign of an exact zero
+    plain = a * b + c  # right where a factor is infinite or NaN, and for the sign of an exact zero
+    # an infinite addend is the sum, also of a product that only overflows
+    plain = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, plain)
     result = np.array(np.atleast_1d(plain))
     operands = [np.atleast_1d(x) for x in (a, b, c)]
     finite = np.isfinite(operands[0]) & np.isfinite(operands[1]) & np.isfinite(operands[2])

@@ -209,8 +209,8 @@ class Machine:
         return (value.trunc(type_.integer) if value.type.bits > type_.bits else value).bitcast(type_)
 
     def _read_scalar(self, operand: Operand, type_: Type, signed: bool) -> Value:
-        code, integer = operand.code, type_.integer
-        wide = integer if type_.bits == 64 else B32
+        code = operand.code
+        wide = type_.integer if type_.bits == 64 else B32
         if code == LITERAL:
             bits = operand.literal or 0
             if type_ == F64:  # the high half
@@ -221,6 +221,11 @@ class Machine:
         if 128 <= code <= 208 or 240 <= code <= 248:
             # 16-bit integers take the low half of the 32-bit pattern
             return self.constant(wide, constant_bits(code, 32 if type_ == B16 else type_.bits))
+        return self._read_state(code, type_)
+
+    def _read_state(self, code: int, type_: Type) -> Value:
+        """A scalar register, or a part of the wave's state that stands among them."""
+        wide = type_.integer if type_.bits == 64 else B32
         if code in APERTURES:
             value = self.hardware(APERTURES[code], B64)
             return value if type_.bits == 64 else value.trunc(B32)

@@ -15,7 +15,7 @@ from mfma.emulator.memory import PRIVATE_BASE, SHARED_BASE
 from mfma.emulator.semantics.machine import Space
 from mfma.emulator.semantics.values import WAVE
 from mfma.emulator.translator.layout import BUFFER_WORDS, Field
-from mfma.native.simd import I1, I8, I16, I32, I64, POINTER, Kernel, Value, vector
+from mfma.native.simd import I1, I8, I32, I64, POINTER, Kernel, Value, vector
 
 __all__ = ["LOCATE", "SIZES", "SOURCES", "find_symbol", "load_symbol", "names", "store_symbol", "write"]
 
@@ -96,17 +96,16 @@ def _write_search(module: ir.Module) -> ir.Function:
     wave, address = kernel.arguments
     table, count = _field(kernel, wave, Field.BUFFERS), _field(kernel, wave, Field.BUFFER_COUNT)
     row = 8 * BUFFER_WORDS
-    state = [table, count]  # rows that it may be: the first, and how many
-    with kernel.loop_carrying(64 - count.leading_zeros(), state) as (_, now):
-        first, left = now
+    with kernel.loop_carrying(64 - count.leading_zeros(), [table, count]) as (_, rows):
+        first, left = rows  # those that it may be: the first, and how many
         middle = first + left.shr(1) * row
         before = _not_above(kernel.load(_pointer(middle), START, I64), address)
-        now[:] = [before.select(middle, first), left - left.shr(1)]
+        rows[:] = [before.select(middle, first), left - left.shr(1)]
     result = kernel.array(I64, 1)
     kernel.constant(I64, 0).store(result)
     with kernel.when(count > 0):
-        begins = kernel.load(_pointer(state[0]), START, I64)
-        _not_above(begins, address).select(state[0], 0).store(result)
+        begins = kernel.load(_pointer(rows[0]), START, I64)
+        _not_above(begins, address).select(rows[0], 0).store(result)
     kernel.finish(kernel.load(result, 0, I64))
     return kernel.function
 
@@ -166,11 +165,11 @@ class _Finder:
     def _any(self, test: Callable[[Value, Value], Value]) -> Value:
         """Whether a test of lane number and address is true for some lane of the mask."""
         kernel = self.kernel
-        state = [kernel.constant(vector(I1, CHUNK), 0)]
-        with kernel.loop_carrying(WAVE, state, step=CHUNK) as (lane, now):
+        nobody = [kernel.constant(vector(I1, CHUNK), 0)]
+        with kernel.loop_carrying(WAVE, nobody, step=CHUNK) as (lane, found):
             mask, address = self._chunk(lane)
-            now[0] = now[0] | (mask & test(lane, address))
-        return state[0].any()
+            found[0] = found[0] | (mask & test(lane, address))
+        return found[0].any()
 
     def _put(self, host: Callable[[Value, Value], Value]) -> None:
         """Host addresses from lane numbers and addresses."""
@@ -237,12 +236,12 @@ def _write_load(module: ir.Module, bytes_: int) -> None:
     if words == 1:
         element = ir.IntType(8 * bytes_)
         with kernel.loop(WAVE) as lane:
-            kernel.load(_pointer(kernel.load(hosts, lane, I64)), 0, element).to(I32, signed=False).store(registers, lane)
+            kernel.load(_pointer(kernel.load(hosts, lane, I64)), 0, element).to(I32, signed=False).store(
+                registers, lane
+            )
     else:
         with kernel.loop(WAVE, step=4) as lane:
-            rows = [
-                kernel.load(_pointer(kernel.load(hosts, lane + i, I64)), 0, vector(I32, words)) for i in range(4)
-            ]
+            rows = [kernel.load(_pointer(kernel.load(hosts, lane + i, I64)), 0, vector(I32, words)) for i in range(4)]
             for part in range(words):
                 _crossed(kernel, rows, part).store(registers, lane + WAVE * part)
     kernel.finish()

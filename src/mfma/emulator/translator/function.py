@@ -7,19 +7,18 @@ instruction's words hold are read from ``operands``, so that one function serves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mfma.emulator.memory import PRIVATE_BASE, SHARED_BASE
 from mfma.emulator.semantics.machine import ACC, EXEC, MatrixCall
-from mfma.emulator.semantics.values import B1, B32, B64, WAVE, Node, Op, Type
+from mfma.emulator.semantics.values import B1, B64, WAVE, Node, Op
 from mfma.emulator.translator import memory
 from mfma.emulator.translator.layout import SCALARS, Field
-from mfma.emulator.translator.lower import element, fetch, pure, shape, splat, table
-from mfma.emulator.translator.schedule import EFFECTS, INSIDE, LEAVES, Schedule, schedule
+from mfma.emulator.translator.lower import element, fetch, pure, splat, table
+from mfma.emulator.translator.schedule import EFFECTS, LEAVES, Schedule, schedule
 from mfma.emulator.translator.writer import Writer
 
-__all__ = ["CANNOT", "CHUNK", "DONE", "TAKEN", "Function", "Template", "write"]
+__all__ = ["CANNOT", "CHUNK", "DONE", "TAKEN", "Function", "Template", "matrix_instruction", "write"]
 
 CHUNK = 16
 """Lanes that a pass computes at once."""
@@ -64,7 +63,7 @@ def write(name: str, template: Template, declarations: dict[str, str]) -> str:
     """Text of the function; what it needs of the module is added to ``declarations``.
 
     Raises:
-        Unscheduled: native code cannot run the program.
+        UnscheduledError: native code cannot run the program.
     """
     return Function(template, declarations).text(name)
 
@@ -81,6 +80,7 @@ class Function:
         self.here: dict[int, str] = {}  # of the chunk that the present pass is at
         self.masks: dict[int, str] = {}  # masks as 64 bits
         self.arrays: dict[int, str] = {}  # where values of all lanes are in memory
+        self.indexed: dict[int, str] = {}  # where the registers that M0 indexes are
         self.hosts: dict[int, str] = {}  # where the host addresses of a memory node's lanes are
         self.lane = "0"  # first of the chunk
         self.result = str(DONE)
@@ -246,7 +246,7 @@ class Function:
         """Addresses of the one or two vector registers that a node names."""
         node = self.nodes[index]
         if node.op in (Op.VGPR_AT, Op.SET_VGPR_AT):
-            return [self.arrays[index]]
+            return [self.indexed[index]]
         return [self.row(index, more=i) for i in range(2 if node.type == B64 else 1)]
 
     def _read(self, index: int) -> str:
@@ -323,9 +323,9 @@ class Function:
         within = let(f"add i64 {let(f'and i64 {first}, {ACC - 1}')}, {offset}")
         self.refuse_unless(let(f"icmp ult i64 {within}, {ACC}"))
         number = let(f"add i64 {first}, {offset}")
-        self.arrays[index] = let(f"getelementptr [{WAVE} x i32], ptr %wave, i64 {number}")
+        self.indexed[index] = let(f"getelementptr [{WAVE} x i32], ptr %wave, i64 {number}")
 
-    def _wave(self, index: int) -> str | None:
+    def _wave(self, index: int) -> str | None:  # noqa: PLR0911, PLR0912 one case for each op
         """Write a node between passes that changes nothing."""
         node, let = self.nodes[index], self.writer.let
         match node.op:
@@ -410,13 +410,10 @@ class Function:
         """Call the instruction's native entry on the registers."""
         call: MatrixCall = self.nodes[index].data
         d, a, b = (self.row(index, position) for position in range(3))
-        if call.c is not None:
-            c = self.row(index, 3)
-        else:
-            c = self._filled(call, self.number(index, 4))
+        c = self.row(index, 3) if call.c is not None else self._filled(call, self.number(index, 4))
         rest = [call.cbsz, call.abid, call.blgp, 1, 0, 0, 0, 0]
         arguments = [("ptr", pointer) for pointer in (d, a, b, c)] + [("i64", str(number)) for number in rest]
-        self.writer.call("void", matrix_symbol(call.op.mnemonic, call.fp16_ovfl), *arguments)
+        self.writer.call("void", matrix_name(call.op.mnemonic, call.fp16_ovfl), *arguments)
 
     def _filled(self, call: MatrixCall, bits: str) -> str:
         """Registers full of a constant."""
@@ -434,6 +431,12 @@ class Function:
         return room
 
 
-def matrix_symbol(mnemonic: str, fp16_ovfl: bool) -> str:
-    """Name under which a function finds the native entry of a matrix instruction."""
-    return f"{'ovfl_' if fp16_ovfl else ''}{mnemonic}"
+def matrix_name(mnemonic: str, fp16_ovfl: bool) -> str:
+    """Name under which a function calls the native entry of a matrix instruction."""
+    return f"matrix.{mnemonic}.{int(fp16_ovfl)}"
+
+
+def matrix_instruction(name: str) -> tuple[str, bool]:
+    """Mnemonic, and whether MODE.FP16_OVFL is set, from the name under which the entry is called."""
+    _, mnemonic, fp16_ovfl = name.split(".")
+    return mnemonic, fp16_ovfl == "1"

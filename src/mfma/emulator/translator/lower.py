@@ -2,7 +2,7 @@
 
 Each operation becomes exactly one of LLVM's, or a short sequence; nothing is reassociated or contracted. Values of
 F16 are their bits, as i16: their arithmetic happens in F32, whose one more rounding changes nothing for sums, products,
-quotients and roots, and in F64 for `Op.FMA`.
+quotients and roots.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 
-from mfma.emulator.semantics.values import B1, F16, F32, F64, WAVE, Node, Op, Type
+from mfma.emulator.semantics.values import F16, F32, F64, Node, Op, Type
 from mfma.emulator.translator.writer import Writer
+from mfma.native.jit import converts_half
 
 __all__ = ["element", "pure", "shape", "splat", "suffix"]
 
@@ -92,8 +93,8 @@ class _Pure:
         if type_ == target:
             return value
         if type_ == F16:
-            value, type_ = self.cast("fpext", "half", self.cast("bitcast", "i16", value, "half"), "float"), F32
-        return self.cast("fpext", "float", value, "double") if type_ != target else value
+            value = self.half_to_float(value)
+        return self.cast("fpext", "float", value, "double") if target == F64 else value
 
     def narrowed(self, value: str, type_: Type, target: Type) -> str:
         """An F32 or F64 rounded to a narrower or the same type."""
@@ -101,9 +102,55 @@ class _Pure:
             return value
         if type_ == F64:
             value = self.cast("fptrunc", "double", self.odd(value) if target == F16 else value, "float")
-        if target == F16:
+        return self.float_to_half(value) if target == F16 else value
+
+    def half_to_float(self, value: str) -> str:
+        """An F16 as F32."""
+        if converts_half():
+            return self.cast("fpext", "half", self.cast("bitcast", "i16", value, "half"), "float")
+        bits = self.cast("zext", "i16", value, "i32")
+        sign = self.let(
+            "shl", "i32", self.let("and", "i32", bits, self.constant("i32", 0x8000)), self.constant("i32", 16)
+        )
+        magnitude = self.let(
+            "shl", "i32", self.let("and", "i32", bits, self.constant("i32", 0x7FFF)), self.constant("i32", 13)
+        )
+        # a factor moves the exponent, of subnormals too
+        factor = self.cast("bitcast", "i32", self.constant("i32", (127 + 112) << 23), "float")
+        number = self.let("fmul", "float", self.cast("bitcast", "i32", magnitude, "float"), factor)
+        special = self.let("or", "i32", magnitude, self.constant("i32", 0x7F80_0000))
+        is_special = self.let("icmp uge", "i32", magnitude, self.constant("i32", 0x7C00 << 13))
+        found = self.select("i32", is_special, special, self.cast("bitcast", "float", number, "i32"))
+        return self.cast("bitcast", "i32", self.let("or", "i32", found, sign), "float")
+
+    def float_to_half(self, value: str) -> str:
+        """An F32 rounded to F16."""
+        if converts_half():
             return self.cast("bitcast", "half", self.cast("fptrunc", "float", value, "half"), "i16")
-        return value
+        constant = self.constant
+        bits = self.cast("bitcast", "float", value, "i32")
+        magnitude = self.let("and", "i32", bits, constant("i32", 0x7FFF_FFFF))
+        # normal: half a unit is added, less one if the last digit that stays is even
+        last = self.let("and", "i32", self.let("lshr", "i32", magnitude, constant("i32", 13)), constant("i32", 1))
+        moved = self.let("add", "i32", magnitude, constant("i32", -(112 << 23) + 0xFFF))
+        normal = self.let("lshr", "i32", self.let("add", "i32", moved, last), constant("i32", 13))
+        # subnormal: a sum with 1/2 has its last digit where the subnormals of F16 have theirs
+        half = self.cast("bitcast", "i32", constant("i32", 126 << 23), "float")
+        total = self.let("fadd", "float", self.cast("bitcast", "i32", magnitude, "float"), half)
+        small = self.let("sub", "i32", self.cast("bitcast", "float", total, "i32"), constant("i32", 126 << 23))
+        is_small = self.let("icmp ult", "i32", magnitude, constant("i32", 113 << 23))
+        is_large = self.let("icmp uge", "i32", magnitude, constant("i32", 143 << 23))
+        is_nan = self.let("icmp ugt", "i32", magnitude, constant("i32", 0x7F80_0000))
+        found = self.select("i32", is_small, small, normal)
+        found = self.select(
+            "i32", is_large, self.select("i32", is_nan, constant("i32", 0x7E00), constant("i32", 0x7C00)), found
+        )
+        sign = self.let("and", "i32", self.let("lshr", "i32", bits, constant("i32", 16)), constant("i32", 0x8000))
+        return self.cast("trunc", "i32", self.let("or", "i32", found, sign), "i16")
+
+    def select(self, type_: str, condition: str, yes: str, no: str) -> str:
+        kind = shape(type_, self.width)
+        return self.writer.let(f"select {shape('i1', self.width)} {condition}, {kind} {yes}, {kind} {no}")
 
     def odd(self, value: str) -> str:
         """An F64 cut to the digits of an F32, the last of which says whether any was lost (rounded to odd)."""
@@ -115,28 +162,27 @@ class _Pure:
         return self.cast("bitcast", "i64", self.let("or", "i64", kept, sticky), "double")
 
     def fused_half(self, a: str, b: str, c: str) -> str:
-        """F16's fused multiply-add: the product is exact in F64, and the sum is rounded to odd there."""
-        x, y, z = (self.widened(value, F16, F64) for value in (a, b, c))
-        product = self.let("fmul", "double", x, y)
-        total = self.let("fadd", "double", product, z)
-        back = self.let("fsub", "double", total, product)
-        first = self.let("fsub", "double", product, self.let("fsub", "double", total, back))
-        error = self.let("fadd", "double", first, self.let("fsub", "double", z, back))
-        bits, zero = self.cast("bitcast", "double", total, "i64"), self.constant("i64", 0)
-        # the neighbour on the side of the error: the bits move up if error and total have one sign
-        different = self.let("xor", "i64", bits, self.cast("bitcast", "double", error, "i64"))
-        step = self.let("or", "i64", self.let("ashr", "i64", different, self.constant("i64", 63)), self.constant("i64", 1))
-        none = self.cast("bitcast", "i64", zero, "double")
-        inexact = self.let("fcmp one", "double", error, none)
-        even = self.let("icmp eq", "i64", self.let("and", "i64", bits, self.constant("i64", 1)), zero)
-        moves = self.let("and", "i1", inexact, even)
-        moved = self.let("add", "i64", bits, step)
-        kind = shape("i64", self.width)
-        chosen = self.writer.let(f"select {shape('i1', self.width)} {moves}, {kind} {moved}, {kind} {bits}")
-        return self.narrowed(self.cast("bitcast", "i64", chosen, "double"), F64, F16)
+        """F16's fused multiply-add: the product is exact in F32, and the sum is rounded to odd there."""
+        x, y, z = (self.widened(value, F16, F32) for value in (a, b, c))
+        product = self.let("fmul", "float", x, y)
+        total = self.let("fadd", "float", product, z)
+        back = self.let("fsub", "float", total, product)
+        first = self.let("fsub", "float", product, self.let("fsub", "float", total, back))
+        error = self.let("fadd", "float", first, self.let("fsub", "float", z, back))
+        # an even total moves to its neighbour on the side of the error: up in bits if the two have one sign
+        bits, zero, one = self.cast("bitcast", "float", total, "i32"), self.constant("i32", 0), self.constant("i32", 1)
+        signs = self.let("xor", "i32", bits, self.cast("bitcast", "float", error, "i32"))
+        step = self.let("or", "i32", self.let("ashr", "i32", signs, self.constant("i32", 31)), one)
+        inexact = self.let("fcmp one", "float", error, self.cast("bitcast", "i32", zero, "float"))
+        even = self.let("icmp eq", "i32", self.let("and", "i32", bits, one), zero)
+        moves, moved = self.let("and", "i1", inexact, even), self.let("add", "i32", bits, step)
+        odd = self.select("i32", moves, moved, bits)
+        return self.float_to_half(self.cast("bitcast", "i32", odd, "float"))
 
 
-def pure(writer: Writer, node: Node, types: Sequence[Type], arguments: Sequence[str], width: int) -> str:
+def pure(  # noqa: PLR0911, PLR0912 one case for each op
+    writer: Writer, node: Node, types: Sequence[Type], arguments: Sequence[str], width: int
+) -> str:
     """Write a node that depends on its arguments alone; returns the result's name.
 
     Args:
@@ -159,10 +205,7 @@ def pure(writer: Writer, node: Node, types: Sequence[Type], arguments: Sequence[
         return do.narrowed(value, F32, F16) if type_ == F16 else value
     match op:
         case Op.SELECT:
-            kind = shape(element(type_), width)
-            return writer.let(
-                f"select {shape('i1', width)} {arguments[0]}, {kind} {arguments[1]}, {kind} {arguments[2]}"
-            )
+            return do.select(element(type_), *arguments)
         case Op.IS_NAN if types[0] == F16:
             magnitude = do.let("and", "i16", arguments[0], do.constant("i16", 0x7FFF))
             return do.let("icmp ugt", "i16", magnitude, do.constant("i16", 0x7C00))
@@ -178,9 +221,7 @@ def pure(writer: Writer, node: Node, types: Sequence[Type], arguments: Sequence[
             return do.cast(CASTS[op], element(types[0]), arguments[0], element(type_))
         case Op.UINT_TO_FLOAT | Op.SINT_TO_FLOAT:
             target = F32 if type_ == F16 else type_
-            return do.narrowed(
-                do.cast(TO_FLOAT[op], element(types[0]), arguments[0], element(target)), target, type_
-            )
+            return do.narrowed(do.cast(TO_FLOAT[op], element(types[0]), arguments[0], element(target)), target, type_)
         case Op.FLOAT_TO_UINT | Op.FLOAT_TO_SINT:
             source = F32 if types[0] == F16 else types[0]
             value = do.widened(arguments[0], types[0], source)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from mfma.emulator.semantics.values import B1, B32, Node, Op
 
-__all__ = ["EFFECTS", "FAULTS", "LEAVES", "Schedule", "Unscheduled", "schedule", "used"]
+__all__ = ["EFFECTS", "FAULTS", "LEAVES", "Schedule", "UnscheduledError", "schedule", "used"]
 
 SCALARS, VECTORS, MEMORY = "scalar registers", "vector registers", "memory"
 TOUCHES = {
@@ -53,7 +53,7 @@ INSIDE = frozenset({Op.VGPR, Op.VGPR_AT, Op.SET_VGPR, Op.SET_VGPR_AT, Op.GATHER}
 """Ops that only passes can do, whatever their arguments are."""
 
 
-class Unscheduled(Exception):
+class UnscheduledError(Exception):
     """A program that native code cannot run: it would change something before a check."""
 
 
@@ -148,7 +148,7 @@ class _Scheduler:
         if node.op is Op.VGPR and node.type == B32 and op is not Op.GATHER and not self.vectors_change:
             self.plan.rows.add(number)
             return self.early[number]
-        if node.op in LEAVES:
+        if node.op in BETWEEN:
             if node.op is Op.LANE:
                 self._keep(number)
             return time
@@ -170,7 +170,7 @@ class _Scheduler:
     def _mark(self, op: Op, now: int) -> None:
         """Take down what an op does to the state. What changes between passes is seen from the next time on."""
         if op in FAULTS and self.changed is not None and self.changed < now & ~1:
-            raise Unscheduled(f"{op.name} after a change")
+            raise UnscheduledError(f"{op.name} after a change")
         if op in EFFECTS and self.changed is None:
             self.changed = now
         if op not in TOUCHES:
@@ -198,7 +198,7 @@ def schedule(nodes: Sequence[Node]) -> Schedule:
     """Find the time of every node, all of which must be `used`.
 
     Raises:
-        Unscheduled: the program would change something before a check.
+        UnscheduledError: the program would change something before a check.
     """
     scheduler = _Scheduler(nodes)
     for number in range(len(nodes)):

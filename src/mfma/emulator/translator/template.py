@@ -11,20 +11,22 @@ of those no program is written, but each operand computed from the number it was
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from mfma.emulator.decode import Encoding, Instruction, Operand
+from mfma.emulator.decode import Encoding, Instruction, Operand, Row
+from mfma.emulator.decode.memory_records import Kind
 from mfma.emulator.semantics.machine import Access, MatrixCall, Mode
 from mfma.emulator.semantics.registry import program
 from mfma.emulator.semantics.values import Node, Op
 from mfma.emulator.translator.function import HARDWARE, Template, numbers
 from mfma.emulator.translator.memory import combination
-from mfma.emulator.translator.schedule import used
+from mfma.emulator.translator.schedule import UnscheduledError, schedule, used
 
 __all__ = ["Known", "Templates"]
 
@@ -55,14 +57,14 @@ class Known:
 
     Attributes:
         key: digest of the template.
-        template: of their function.
+        template: of their function, if it is at hand.
         sources: their operands.
         branches: whether the function's result says if the branch is taken.
         jumps: whether it sets ``pc``.
     """
 
     key: str
-    template: Template
+    template: Template | None
     sources: tuple[Source, ...]
     branches: bool
     jumps: bool
@@ -76,29 +78,54 @@ class Known:
 
 
 class Templates:
-    """All instructions seen so far in one mode."""
+    """All instructions seen so far in one mode.
 
-    def __init__(self, mode: Mode) -> None:
+    Args:
+        mode: in which they run.
+        stored: what was learned before, by the digest of a likeness and mode.
+    """
+
+    def __init__(self, mode: Mode, stored: Mapping[str, Known | None]) -> None:
         self.mode = mode
+        self._stored = stored
         self._known: dict[Any, Known | None] = {}
+        self._fresh: dict[str, Known | None] = {}
 
     def find(self, instruction: Instruction) -> tuple[Known, tuple[int, ...]] | None:
-        """Template and operands of an instruction, or None if it is left to the interpreter."""
-        likeness = _likeness(instruction)
-        fields = _fields(instruction)
-        if likeness not in self._known:
-            known, certain = self._learn(instruction, fields)
-            if not certain:
-                return known and (known, known.operands(fields))
-            self._known[likeness] = known
-        known = self._known[likeness]
-        return known and (known, known.operands(fields))
+        """What is known of an instruction, and its operands; None if it is left to the interpreter."""
+        likeness, fields = _likeness(instruction), _fields(instruction)
+        if likeness in self._known:
+            known = self._known[likeness]
+        else:
+            digest = _digest_of_likeness(likeness, instruction.row, self.mode)
+            certain = digest in self._stored
+            known, certain = (self._stored[digest], True) if certain else self._learn(instruction, fields)
+            if certain:
+                self._known[likeness] = known
+                if digest not in self._stored:
+                    self._fresh[digest] = known
+        return (known, known.operands(fields)) if known else None
+
+    def learn(self, instruction: Instruction) -> Known | None:
+        """What is known of an instruction, with its template."""
+        return self._learn(instruction, _fields(instruction))[0]
+
+    def taken(self) -> dict[str, Known | None]:
+        """What was learned since the last time, by the digest of likeness and mode."""
+        fresh, self._fresh = self._fresh, {}
+        return fresh
 
     def _learn(self, instruction: Instruction, fields: Sequence[int]) -> tuple[Known | None, bool]:
         """Write the programs; also whether the result holds for all instructions of this likeness."""
         first = _counting(program(instruction, self.mode).nodes)
         if any(_unformed(node) for node in first):
-            return None, False
+            return None, True
+        with contextlib.suppress(UnscheduledError):
+            return self._compare(instruction, fields, first)
+        return None, True
+
+    def _compare(self, instruction: Instruction, fields: Sequence[int], first: list[Node]) -> tuple[Known, bool]:
+        schedule(first)
         twin, steps = _twin(instruction, fields)
         second = _counting(program(twin, self.mode).nodes)
         certain = _alike(first, second)
@@ -127,7 +154,8 @@ class Templates:
 
 def _counting(nodes: Sequence[Node]) -> list[Node]:
     """The nodes that act or that something depends on, numbered anew."""
-    found, new = [], {}
+    found: list[Node] = []
+    new = {}
     for index, (node, is_used) in enumerate(zip(nodes, used(nodes), strict=True)):
         if is_used:
             new[index] = len(found)
@@ -195,23 +223,29 @@ def _table(data: tuple[int, ...]) -> str:
 def _offset_counts(instruction: Instruction) -> bool:
     """Whether the offset is added to an address, and nothing else."""
     row = instruction.row
-    if row.encoding is Encoding.DS:
-        return row.access is not None and row.access.addresses == 1
-    return row.encoding in OFFSETS
+    access = row.access
+    if row.encoding not in OFFSETS or access is None:
+        return False
+    return access.addresses == 1 and access.kind is not Kind.LANES
 
 
 def _likeness(instruction: Instruction) -> Any:
     """Equal for instructions that differ in free numbers only."""
-    kinds = tuple(
-        (_kind(operand.code), operand.dwords, operand.acc) for operand in instruction.dst + instruction.src
-    )
+    kinds = tuple((_kind(operand.code), operand.dwords, operand.acc) for operand in instruction.dst + instruction.src)
     m = instruction.modifiers
     offset = None if _offset_counts(instruction) else m.offset
+    imm = None if instruction.target is not None else m.imm
     rest = (
-        m.neg, m.abs, m.op_sel, m.op_sel_hi, m.neg_hi, m.clamp, m.omod, m.sdwa, m.dpp, m.imm, m.cbsz, m.abid, m.blgp,
+        m.neg, m.abs, m.op_sel, m.op_sel_hi, m.neg_hi, m.clamp, m.omod, m.sdwa, m.dpp, imm, m.cbsz, m.abid, m.blgp,
         m.offset0, m.offset1, m.sc0, m.nt, m.sc1, m.lds, m.gds, m.offen, m.idxen, m.dfmt, m.nfmt,
     )  # fmt: skip
     return id(instruction.row), kinds, offset, rest
+
+
+def _digest_of_likeness(likeness: Any, row: Row, mode: Mode) -> str:
+    """A likeness and mode as a name that holds for every process."""
+    text = repr((row.name, row.encoding.value, row.opcode, row.suffix, likeness[1:], mode))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _kind(code: int) -> int:
@@ -224,49 +258,45 @@ def _kind(code: int) -> int:
 
 
 def _fields(instruction: Instruction) -> list[int]:
-    """All numbers: of each operand its code and literal, then the modifiers' and the address."""
+    """All numbers: of each operand its code and literal, then the modifiers', the address and a branch's target."""
     found = []
     for operand in instruction.dst + instruction.src:
         found += [operand.code, operand.literal or 0]
     m = instruction.modifiers
-    return [*found, m.offset, m.offset0, m.offset1, m.imm, instruction.address]
+    return [*found, m.offset, m.offset0, m.offset1, m.imm, instruction.address, instruction.target or 0]
 
 
 def _twin(instruction: Instruction, fields: Sequence[int]) -> tuple[Instruction, list[int]]:
     """An instruction of the same likeness with other numbers, and what was added to each field."""
-    steps = [0] * len(fields)
     operands = []
     for position, operand in enumerate(instruction.dst + instruction.src):
         code, literal = operand.code, operand.literal
         for codes in RANGES:
             if code in codes:
                 step = min(1 << position, len(codes) - 1)
-                steps[2 * position] = step if code + step in codes else -step if code - step in codes else 1 - len(codes)
+                code += step if code + step in codes else -step if code - step in codes else 1 - len(codes)
+                break
         if literal is not None:
-            steps[2 * position + 1] = 1 << 20 + position if literal < 1 << 31 else -(1 << 20 + position)
-            literal += steps[2 * position + 1]
-        operands.append(Operand(code + steps[2 * position], operand.dwords, operand.acc, literal))
-    m, at = instruction.modifiers, len(fields) - 5
-    changes = {}
+            literal += 1 << 20 + position if literal < 1 << 31 else -(1 << 20 + position)
+        operands.append(Operand(code, operand.dwords, operand.acc, literal))
+    m = instruction.modifiers
+    changes: dict[str, Any] = {}
     if _offset_counts(instruction):
-        steps[at] = 1 << 9
-        changes["offset"] = m.offset + steps[at]
+        changes["offset"] = m.offset + (1 << 9)
     if instruction.row.access is not None and instruction.row.access.addresses == 2:
-        steps[at + 1 : at + 3] = [1, 2]
-        changes |= {"offset0": m.offset0 ^ 1, "offset1": m.offset1 ^ 2}
-    if instruction.row.encoding is Encoding.SOPK:
-        steps[at + 3] = 1
-        changes["imm"] = m.imm ^ 1
-    steps[at + 4] = 1 << 40
+        # by more than any operand changes, which is up to 32: a number must follow one field only
+        changes |= {"offset0": m.offset0 ^ 64, "offset1": m.offset1 ^ 128}
+    if instruction.row.encoding is Encoding.SOPK or instruction.target is not None:
+        changes["imm"] = m.imm ^ 1 << 12
     split = len(instruction.dst)
     twin = dataclasses.replace(
         instruction,
-        address=instruction.address + steps[at + 4],
+        address=instruction.address + (1 << 40),
         dst=tuple(operands[:split]),
         src=tuple(operands[split:]),
-        modifiers=dataclasses.replace(m, **changes) if changes else m,
+        modifiers=dataclasses.replace(m, **changes),
     )
-    return twin, steps
+    return twin, [other - number for number, other in zip(fields, _fields(twin), strict=True)]
 
 
 def _source(number: int, other: int, node: Node, fields: Sequence[int], steps: Sequence[int]) -> Source | None:
