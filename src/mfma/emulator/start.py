@@ -6,6 +6,7 @@ import functools
 import math
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -80,7 +81,7 @@ class Start:
         return self.entry + (PRELOAD_PROLOGUE if self.kernel.descriptor.kernarg_preload_spec_length else 0)
 
     @functools.cached_property
-    def _items(self) -> npt.NDArray[np.uint32]:
+    def _items(self) -> npt.NDArray[Any]:
         """Numbers of the work-items in x, y and z as v0 has them, for every wave and lane."""
         x, y, z = self.geometry.block
         numbers = np.arange(-(-x * y * z // WAVE) * WAVE, dtype=np.uint32)
