@@ -1,4 +1,4 @@
-"""``mfma run`` and ``mfma trace``: arguments of every kind, files that are whole or not there, and every refusal."""
+"""``mfma run``, ``trace`` and ``profile``: arguments of every kind, files that are whole or not there, refusals."""
 
 import json
 import os
@@ -55,6 +55,7 @@ def folder(tmp_path, monkeypatch):
 
 ADD = "run vector.co --kernel add_f32 --grid 16 --block 64 --args x.npy y.npy z.npy 1000"
 TRACE = ADD.replace("run", "trace", 1)
+PROFILE = ADD.replace("run", "profile", 1)
 
 
 # --- run --------------------------------------------------------------------------------------------------------------
@@ -229,6 +230,24 @@ def test_device_addresses_are_the_same_in_every_run(folder):
     assert out(TRACE) == out(TRACE)
 
 
+# --- profile ----------------------------------------------------------------------------------------------------------
+
+
+def test_profile_is_the_librarys(folder):
+    launch = mfma.load("vector.co")["add_f32"].launch
+    for option, engine in (("", "native"), (" --lanes", "interpreter")):
+        library = launch(16, 64, [np.load(f"{n}.npy") for n in "xyz"] + [1000], profile=True, engine=engine).profile
+        assert json.loads(out(f"{PROFILE}{option} --json")) == json.loads(json.dumps(library.as_dict()))
+        assert out(f"{PROFILE}{option}") == f"{library}\n"
+        assert out(f"{PROFILE}{option} --listing") == "\n".join(library.listing()).lstrip("\n") + "\n"
+
+
+def test_profile_writes_nothing(folder):
+    before = {path: Path(path).read_bytes() for path in os.listdir()}
+    out(PROFILE)
+    assert {path: Path(path).read_bytes() for path in os.listdir()} == before
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 V = "run vector.co --kernel add_f32 --grid 16 --block 64"
@@ -299,6 +318,12 @@ REFUSALS = [
     (f"{TRACE} --from add_f64 --to add_f64+10", "executed nothing in this range of addresses."),
     (f"{TRACE} --limit 0", "0 is not in the range x>=1."),
     (f"{TRACE} -o q.npy", "No such option '-o'."),
+    (f"{PROFILE} -o q.npy", "No such option '-o'."),
+    (f"{PROFILE} --listing --json", "Give --listing or --json, not both."),
+    (f"{PROFILE} --grid 17 --block 64 --args 9999", "add_f32 takes 4 arguments and 5 were given"),
+    (PROFILE.replace(" 1000", " 2000") + " --grid 17", "outside every buffer"),
+    ("profile missing.co --kernel endless --block 64 --timeout 0.1", "the launch was stopped after 0.1 s"),
+    ("profile vector.co --kernel add_f32", "give --block, the work-items of a work-group"),
 ]  # fmt: skip
 
 

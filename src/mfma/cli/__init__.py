@@ -47,6 +47,8 @@ SECTIONS = {
         "disasm": "mfma.cli.disasm:disasm",
         "run": "mfma.cli.run:run",
         "trace": "mfma.cli.run:trace",
+        "profile": "mfma.cli.profile:profile",
+        "cache": "mfma.cli.cache:cache",
     },
     "Arithmetic": {
         "matmul": "mfma.cli.matmul:matmul",

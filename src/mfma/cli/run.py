@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mfma.cli.launching import Three, WithArguments, block_of, function_of, launching, three
 from mfma.cli.options import as_json
-from mfma.cli.shell import Command, Refusal
+from mfma.cli.shell import Refusal
 from mfma.isa.evidence import Level
 from mfma.render import json
 
@@ -18,69 +19,6 @@ if TYPE_CHECKING:
     from mfma.emulator import Function, Report
 
 __all__ = ["run", "trace"]
-
-Options = Callable[..., Any]
-Three = tuple[int, int, int]
-
-
-def _three(fill: int) -> Callable[[click.Context, click.Parameter, str | None], Three | None]:
-    """Parse one to three numbers with commas or ``x`` between them; ``fill`` stands for those that are not given."""
-
-    def parse(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Three | None:
-        if value is None:
-            return None
-        try:
-            numbers = [int(item) for item in value.replace("x", ",").split(",")]
-        except ValueError:
-            numbers = []
-        if not 1 <= len(numbers) <= 3:
-            raise click.BadParameter(f"{value!r} is no list of one to three integers such as 16,16.")
-        x, y, z = [*numbers, fill, fill][:3]
-        return x, y, z
-
-    return parse
-
-
-def _launching(command: Options) -> Options:
-    """Give a command what a launch needs."""
-    for decorate in (
-        click.option("--timeout", type=click.FloatRange(0), metavar="SECONDS", help="Stop the kernel after this time."),
-        click.option("--args", "words", multiple=True, metavar="VALUE...", help="The kernel's arguments, see above."),
-        click.option("--lds", type=click.IntRange(0), default=0, metavar="BYTES", help="Dynamic LDS."),
-        click.option("--block", callback=_three(1), metavar="X[,Y[,Z]]", help="Work-items of a work-group."),
-        click.option("--grid", callback=_three(1), default="1", metavar="X[,Y[,Z]]", help="Work-groups; 1."),
-        click.option("--kernel", metavar="NAME", help="Which kernel, if FILE has several."),
-    ):
-        command = decorate(command)
-    return click.argument("file")(command)
-
-
-class WithArguments(Command):
-    """A command whose ``--args`` takes every word up to the next option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Spread ``--args A B C`` to one option for each word."""
-        spread: list[str] = []
-        taking = False
-        for word in args:
-            if word == "--args":
-                taking = True
-            elif taking and (not word.startswith("-") or _is_number(word)):
-                spread.append(f"--args={word}")
-            else:
-                taking = word.startswith("--args=")
-                spread.append(word)
-        return super().parse_args(ctx, spread)
-
-
-def _is_number(word: str) -> bool:
-    for read in (float, lambda text: int(text, 0)):
-        try:
-            read(word)
-            return True
-        except ValueError:
-            continue
-    return False
 
 
 @click.command(
@@ -93,7 +31,7 @@ def _is_number(word: str) -> bool:
         "mfma run kernel.co --kernel multiply --block 64 --args zeros:f32:64,4 x.npy y.npy --require tested --json",
     ),
 )
-@_launching
+@launching
 @click.option("--output", "-o", "outputs", multiple=True, metavar="NAME.npy", help="Write an array, see above.")
 @click.option("--report", is_flag=True, help="Print what ran, how often, with which evidence.")
 @click.option(
@@ -134,8 +72,8 @@ def run(
     from mfma.cli.files import replacing, save
     from mfma.cli.progress import progress_bar
 
-    function = _function(file, kernel)
-    size = _block(function, block)
+    function = function_of(file, kernel)
+    size = block_of(function, block)
     arguments = Arguments(function.kernel, words)
     targets = [arguments.target(output) for output in outputs]
     twice = [path for i, (path, _) in enumerate(targets) if path in dict(targets[:i])]
@@ -173,8 +111,8 @@ def _show(done: Report, targets: Sequence[tuple[str, Any]], report: bool, as_jso
         "mfma trace kernel.co --kernel multiply --block 64 --args zeros:f32:64,4 x.npy y.npy --limit 9 --json",
     ),
 )
-@_launching
-@click.option("--group", callback=_three(0), default="0", metavar="X[,Y[,Z]]", help="Work-group to follow; 0,0,0.")
+@launching
+@click.option("--group", callback=three(0), default="0", metavar="X[,Y[,Z]]", help="Work-group to follow; 0,0,0.")
 @click.option("--wave", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Wave of it.")
 @click.option("--lane", type=click.IntRange(0, 63), default=0, show_default=True, metavar="N", help="Lane of it.")
 @click.option("--from", "first", metavar="ADDRESS", help="First address, such as 0x7a00 or add_f32+0x10.")
@@ -197,7 +135,7 @@ def trace(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Print the instructions that one wave executes, with the registers they read and write.
+    """Print the instructions that one wave executes, with its registers.
 
     FILE, --args and the launch are those of `mfma run`; no file is written. Of vector registers the bits of one lane
     are shown, with the value where the instruction takes it as a float; EXEC and SCC where they change; source lines
@@ -206,8 +144,8 @@ def trace(
     from mfma.cli.arguments import Arguments
     from mfma.emulator.trace import TraceEnd, Tracer
 
-    function = _function(file, kernel)
-    size = _block(function, block)
+    function = function_of(file, kernel)
+    size = block_of(function, block)
     arguments = Arguments(function.kernel, words)
     _check_place(group, wave, grid, size)
     start, end = (_address(function, text) for text in (first, last))
@@ -263,26 +201,3 @@ def _address(function: Function, text: str | None) -> int | None:
         return int(text, 16)
     except ValueError:
         raise Refusal(f"{text!r} is no address; give one such as 0x1a00 or {function.kernel.name}+0x40.") from None
-
-
-def _function(file: str, name: str | None) -> Function:
-    from mfma.emulator import Device, load
-
-    module = load(file, Device())  # of its own: addresses are the same at every call
-    if name is None:
-        if len(module) != 1:
-            raise Refusal(f"{file} has {len(module)} kernels; name one with --kernel: {', '.join(module)}.")
-        name = next(iter(module))
-    return module[name]
-
-
-def _block(function: Function, block: Three | None) -> Three:
-    """The given size of a work-group, or the one that the kernel requires."""
-    kernel = function.kernel
-    required = block or kernel.required_workgroup_size
-    if required is None:
-        raise Refusal(
-            f"give --block, the work-items of a work-group; {kernel.name} was compiled for up to "
-            f"{kernel.max_workgroup_size:,}."
-        )
-    return required

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import weakref
@@ -144,6 +145,7 @@ class Function:
         progress: Callable[[int, int], None] | None = None,
         engine: str = "native",
         threads: int | None = 1,
+        profile: bool = False,
     ) -> Report:
         """Run the kernel to its end.
 
@@ -161,6 +163,8 @@ class Function:
                 leave the same bits and count the same instructions.
             threads: how many threads the native engine uses, or None for all processors, if the kernel's work-groups
                 are independent (`mfma.emulator.translator.workers` says which are) and ``max_instructions`` is None.
+            profile: put a `mfma.emulator.profile.Profile` on the report. The native engine's counts active lanes as
+                64 each, the interpreter's as they were.
 
         Raises:
             OptionError: there is no such engine or number of threads.
@@ -199,6 +203,11 @@ class Function:
                 kernel, geometry, module.image.address + kernel.entry, arguments.address, segment.tobytes(),
                 dispatch.address, total_lds, scratch,
             )  # fmt: skip
+            lanes = None
+            if profile and (engine == "interpreter" or observer is not None):
+                from mfma.emulator.profile_lines import LaneCounter
+
+                lanes = observer = LaneCounter(observer)
             run = self._engine(engine, observer, threads if max_instructions is None else 1)(
                 space, start, module.executable, geometry.grid, start.resident, module.steps,
                 limit=max_instructions, seconds=timeout, observer=observer, describe=module.describe,
@@ -209,7 +218,18 @@ class Function:
             mapped.free()
             for buffer in temporary:
                 space.free(buffer)
-        return Report.of(kernel.name, geometry.grid, geometry.block, run.totals(), run.float_atomics, run.interpreted)
+        report = Report.of(kernel.name, geometry.grid, geometry.block, run.totals(), run.float_atomics, run.interpreted)
+        if not profile:
+            return report
+        from mfma.emulator.profile import Profile
+
+        return dataclasses.replace(
+            report,
+            profile=Profile(
+                module.code, kernel, geometry.grid, geometry.block, lds, module.image.address, run.counts(),
+                None if lanes is None else lanes.lanes,
+            ),
+        )  # fmt: skip
 
     def _engine(self, name: str, observer: Observer | None, threads: int | None) -> Callable[..., Launch]:
         if name not in ENGINES:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from mfma.emulator.decode import Instruction
 from mfma.emulator.semantics.registry import DEFINITIONS, Basis
@@ -13,6 +13,9 @@ from mfma.errors import EvidenceError
 from mfma.isa.catalogue import find
 from mfma.isa.evidence import Level, evidence
 from mfma.render import Table, text
+
+if TYPE_CHECKING:
+    from mfma.emulator.profile import Profile
 
 __all__ = ["DEFINED", "Ran", "Report", "evidence_of"]
 
@@ -55,6 +58,7 @@ class Report:
             or work-groups (a GPU's, say) may give other bits; here the order is fixed.
         interpreted: of the instructions that a native launch executed, those that the interpreter did; the bits are
             the same.
+        profile: of a launch with ``profile=True``, what ran instruction by instruction, and its model on a GPU.
     """
 
     kernel: str
@@ -64,6 +68,7 @@ class Report:
     instructions: tuple[Ran, ...]
     float_atomics: int
     interpreted: int = 0
+    profile: Profile | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -106,7 +111,9 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return {**asdict(self), "weakest": self.weakest}
+        data = {**asdict(replace(self, profile=None)), "weakest": self.weakest}
+        del data["profile"]
+        return data if self.profile is None else {**data, "profile": self.profile.as_dict()}
 
     def __str__(self) -> str:
         rows = tuple((ran.mnemonic, ran.count, ran.level, ran.source) for ran in self.instructions)
