@@ -87,12 +87,12 @@ def forms(encodings):
 def random_word(rng, form, opcode=None):
     """Return a word of this form that has a fair chance of being an instruction."""
     if opcode is None:
-        opcode = rng.choice([*form.plans, rng.randrange(form.largest + 1)])
+        opcode = rng.choice([*form.rows, rng.randrange(form.largest + 1)])
     word = rng.getrandbits(64) & ~form.mask | form.value
     word = word & ~(form.largest << form.low) | opcode << form.low
-    plan = form.plans.get(opcode)
-    if plan is not None and rng.random() < 0.8:
-        word &= ~plan.zero
+    row = form.rows.get(opcode)
+    if row is not None and rng.random() < 0.8:
+        word &= ~form.word.zero(row)
     if form.word.size == 4:
         if rng.random() < 0.3:
             word = word & 0xFFFF_FFFF | rng.choice(LITERALS) << 32
@@ -137,7 +137,7 @@ def golden(name):
     """Return the lines of a golden file: for each opcode of each form three instructions, and some other words."""
     rng, lines = random.Random(942), []
     for form in forms(FILES[name]):
-        tried = [random_word(rng, form, opcode) for opcode in form.plans for _ in range(150)]
+        tried = [random_word(rng, form, opcode) for opcode in form.rows for _ in range(150)]
         words = [word for word in tried if not crashes(word)]
         found = Counter()
         for word, text in zip(words, disassembled(words), strict=True):
