@@ -4,6 +4,7 @@ import pytest
 
 import mfma
 from corpus.cases_hip import CASES as HIP
+from corpus.cases_hip_gemm import every
 from corpus.cases_triton import CASES as TRITON
 
 CASES = [*HIP, *TRITON]
@@ -26,3 +27,12 @@ def test_quick(case):
 @pytest.mark.parametrize("case", [case for case in CASES if not case.quick], ids=lambda case: case.name)
 def test_long(case):
     assert launch(case).executed > 0
+
+
+@pytest.mark.long
+def test_tiled_programs_of_every_instruction(tmp_path):
+    names = []
+    for case in every(tmp_path):
+        launch(case)
+        names.append(case.name.split()[1].rstrip(","))
+    assert names == [op.name for op in mfma.ops()]
