@@ -554,7 +554,7 @@ def test_huge_grids_start_at_once() -> None:
 )
 def test_how_many_work_groups_are_resident(vgprs: int, block: int, lds: int, scratch: int, resident: int) -> None:
     kernel: Any = SimpleNamespace(descriptor=SimpleNamespace(vgprs=vgprs))
-    geometry: Any = SimpleNamespace(block=(block, 1, 1))
+    geometry = Geometry((1, 1, 1), (block, 1, 1), 0)
     start = Start(kernel, geometry, 0, 0, b"", 0, lds, scratch)
     assert start.resident == resident
     assert resident == 1 or resident * math.ceil(block / 64) * 64 * (2048 + scratch) <= 1 << 29

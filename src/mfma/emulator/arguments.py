@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from mfma.codeobject import Argument, Kernel, ValueKind
 from mfma.emulator.device import DeviceArray
 from mfma.emulator.memory import PRIVATE_BASE, SHARED_BASE, AddressSpace, Buffer
+from mfma.emulator.semantics.values import WAVE
+from mfma.emulator.translator.layout import address as host_address
 from mfma.errors import LaunchError
 
 __all__ = ["Geometry", "Mapped", "kernarg"]
@@ -31,6 +34,16 @@ class Geometry:
         self.grid = grid
         self.block = block
         self.dynamic_lds = dynamic_lds
+
+    @property
+    def items(self) -> int:
+        """Work-items of a work-group."""
+        return math.prod(self.block)
+
+    @property
+    def waves(self) -> int:
+        """Waves of a work-group; the last may have lanes without a work-item."""
+        return -(-self.items // WAVE)
 
     def hidden(self) -> dict[ValueKind, int]:
         """Values of the hidden arguments; those that are not here are 0."""
@@ -65,7 +78,7 @@ class Mapped:
                 raise LaunchError(
                     f"{name} is an array with gaps between its elements; pass np.ascontiguousarray(...) and copy back."
                 )
-            start = array.__array_interface__["data"][0]
+            start = host_address(array)
             spans.append((start, start + array.nbytes, name, np.asarray(array)))
         order = [span[2] for span in spans]
         try:
@@ -89,7 +102,7 @@ class Mapped:
 
     def address(self, array: np.ndarray[Any, Any]) -> int:
         """Device address of an array's first element."""
-        start = array.__array_interface__["data"][0]
+        start = host_address(array)
         for low, high, buffer in self.buffers:
             if low <= start <= start + array.nbytes <= high:
                 return int(buffer.address + start - low)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -54,7 +53,7 @@ class Start:
     def __call__(self, launch: Launch, index: tuple[int, int, int]) -> Group:
         """Make one work-group."""
         group = Group(index, self.lds, launch.float_order)
-        scalars, items = self._scalars(index), math.prod(self.geometry.block)
+        scalars, items = self._scalars(index), self.geometry.items
         for number, packed in enumerate(self._items):
             wave = Wave(launch, group, number, self._first, self.mode, self.scratch, launch.block(self.scratch))
             wave.s[: len(scalars)] = scalars
@@ -68,7 +67,7 @@ class Start:
     @property
     def resident(self) -> int:
         """Work-groups that are under way at once, at most: those that an MI300X has room for, within `ROOM`."""
-        waves = -(-math.prod(self.geometry.block) // WAVE)
+        waves = self.geometry.waves
         in_unit = UNIT_SIMDS * min(SIMD_WAVES, SIMD_VGPRS // self.kernel.descriptor.vgprs) // waves
         if self.lds:
             in_unit = min(in_unit, UNIT_LDS // self.lds)
@@ -83,8 +82,8 @@ class Start:
     @functools.cached_property
     def _items(self) -> npt.NDArray[Any]:
         """Numbers of the work-items in x, y and z as v0 has them, for every wave and lane."""
-        x, y, z = self.geometry.block
-        numbers = np.arange(-(-x * y * z // WAVE) * WAVE, dtype=np.uint32)
+        x, y, _ = self.geometry.block
+        numbers = np.arange(self.geometry.waves * WAVE, dtype=np.uint32)
         return (numbers % x | numbers // x % y << 10 | numbers // (x * y) << 20).reshape(-1, WAVE)
 
     @functools.cached_property
@@ -123,7 +122,7 @@ class Start:
         wanted_ids = (d.enable_sgpr_workgroup_id_x, d.enable_sgpr_workgroup_id_y, d.enable_sgpr_workgroup_id_z)
         words += [number for wanted, number in zip(wanted_ids, index, strict=True) if wanted]
         if d.enable_sgpr_workgroup_info:
-            words.append(-(-int(np.prod(self.geometry.block)) // WAVE))
+            words.append(self.geometry.waves)
         return words
 
 
