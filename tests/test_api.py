@@ -46,6 +46,7 @@ ERRORS = {
     "KernelError": RuntimeError,
     "MemoryFault": RuntimeError,
     "WatchdogError": TimeoutError,
+    "MissingToolError": LookupError,
 }
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "LaunchError",
     "MemoryFault",
     "MfmaError",
+    "MissingToolError",
     "ModifierError",
     "OperandShapeError",
     "OperandTypeError",
@@ -91,6 +92,10 @@ class MemoryFault(MfmaError, RuntimeError):  # noqa: N818, the GPU's own word fo
         self.bytes_ = bytes_
         self.reason = reason
         self.nearest = nearest
+
+
+class MissingToolError(MfmaError, LookupError):
+    """A compiler or library that a feature needs is not installed; the message has the command that installs it."""
 
 
 def near(given: str, known: list[str]) -> str:
