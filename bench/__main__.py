@@ -14,6 +14,7 @@ import numpy as np
 
 from bench.emulator import emulator
 from bench.measure import COLUMNS, Row, measure
+from bench.triton import triton
 from bench.works import measurements
 from mfma.render import Table, text
 
@@ -25,7 +26,7 @@ from mfma.render import Table, text
 def main(file: Path | None, only: str, seconds: float) -> None:
     """Time mfma and its peers in turns and print the best of each."""
     rows: list[Row] = []
-    for measurement in itertools.chain(measurements(), emulator()):
+    for measurement in itertools.chain(measurements(), emulator(), triton()):
         if only in measurement.work.name:
             click.echo(f"{measurement.work.name} ...", err=True)
             rows += measure(measurement, seconds)

@@ -27,12 +27,14 @@ TURNS, PATIENCE = 5, 4
 class Work:
     """Something to time: its figure is GMAC/s if a run does ``macs`` multiply-adds, else the seconds of a run.
 
-    ``run`` is None for what cannot run here; the name of such a peer says why.
+    ``run`` is None for what cannot run here; the name of such a peer says why. ``clock`` gives seconds; it is another
+    one for a run of which a part counts.
     """
 
     name: str
     run: Callable[[], object] | None
     macs: int = 0
+    clock: Callable[[], float] = time.perf_counter
 
     def figure(self, seconds: float) -> float:
         """Figure of a run of ``seconds``."""
@@ -114,8 +116,8 @@ def measure(measurement: Measurement, budget: float) -> list[Row]:
     """Time a work and its peers for about ``budget`` seconds: one row per target."""
     work = measurement.work
     works = [work, *(target.peer for target in measurement.targets if target.peer)]
-    runs = {x: x.run for x in works if x.run}
-    seconds = dict(zip(runs, _fewest_seconds([*runs.values()], budget), strict=True))
+    timers = {x: Timer(x.run, timer=x.clock) for x in works if x.run}
+    seconds = dict(zip(timers, _fewest_seconds([*timers.values()], budget), strict=True))
     figures = {x: x.figure(taken) for x, taken in seconds.items()}
     return [
         Row(work, target, figures.get(work), figures.get(target.peer) if target.peer else None)
@@ -123,12 +125,11 @@ def measure(measurement: Measurement, budget: float) -> list[Row]:
     ]
 
 
-def _fewest_seconds(runs: Sequence[Callable[[], object]], budget: float) -> list[float]:
+def _fewest_seconds(timers: Sequence[Timer], budget: float) -> list[float]:
     """Seconds of a run of each in its fastest sample.
 
     Samples take turns and last alike, so that noise hits all alike: a short one would more often find a quiet moment.
     """
-    timers = [Timer(run) for run in runs]
     for timer in timers:
         timer.timeit(1)  # warm up
     shortest, longest = SAMPLE

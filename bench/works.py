@@ -163,12 +163,14 @@ def starts() -> Iterator[Measurement]:
     yield Measurement(Work("first product (f16, 64³), no kernel cached", first_product), (Target(10),))
 
 
-def matmul(name: str, size: int, model: str = "hardware") -> Work:
+def matmul(name: str, size: int, model: str = "hardware", threads: int | None = None) -> Work:
     """`mfma.matmul` of two square matrices."""
     op = mfma.op(name)
     a, b = values(op.a, size, size), values(op.b, size, size)
     told = "" if model == "hardware" else f", {model}"
-    return Work(f"matmul {op}, {size}³{told}", lambda: mfma.matmul(a, b, op=op, model=model), size**3)
+    if threads is not None:
+        told += f", {threads} thread{'s' * (threads > 1)}"
+    return Work(f"matmul {op}, {size}³{told}", lambda: mfma.matmul(a, b, op=op, model=model, threads=threads), size**3)
 
 
 def entry(op: mfma.Op) -> Work:
@@ -206,12 +208,12 @@ def values(format: Format, *shape: int) -> np.ndarray[Any, Any]:
     return mfma.encode(RNG.standard_normal(shape), format)
 
 
-def python(code: str, **variables: str) -> Callable[[], object]:
+def python(code: str, **variables: str) -> Callable[[], subprocess.CompletedProcess[Any]]:
     """A new Python that executes ``code``."""
     return process(sys.executable, "-c", code, **variables)
 
 
-def process(*arguments: str, **variables: str) -> Callable[[], object]:
+def process(*arguments: str, **variables: str) -> Callable[[], subprocess.CompletedProcess[Any]]:
     """A new process with these environment variables besides our own."""
     environment = os.environ | variables
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode

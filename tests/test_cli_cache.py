@@ -53,10 +53,15 @@ FILES = {
     f"forms-{KEY}/index": "emulated instructions",
     f"forms-{KEY}/{BATCH}.o": "emulated instructions",
     f"forms-{KEY[::-1]}/{BATCH}.o": "emulated instructions",
+    f"forms-{KEY}/{BATCH}.kernel": "emulated kernels",
+    f"program-{KEY}": "HIP programs",
+    f"hip-{KEY}/libamdhip64.so": "HIP runtime",
+    f"hip-{KEY}/libamdhip64.so.7": "HIP runtime",
 }
+KINDS = sorted(set(FILES.values()))
 FOREIGN = (
     "notes.txt", "thing.o", f"product-{KEY}.o.bak", f"product-{KEY[1:]}.o", f"forms-{KEY}/notes", f"other-{KEY}/index",
-    f"forms-{KEY}/{BATCH}.so", "deep/index", "tmpfolder1/index", "tmp_new0",
+    f"forms-{KEY}/{BATCH}.so", f"{BATCH}.kernel", "deep/index", "tmpfolder1/index", "tmp_new0",
 )  # fmt: skip
 
 
@@ -78,7 +83,7 @@ def test_it_finds_all_that_compiling_leaves(folder):
     assert seen["folder"] == str(folder)
     assert seen["entries"] == len(found) > 2
     assert seen["bytes"] == sum((folder / name).stat().st_size for name in found)
-    assert all(seen["kinds"][kind]["entries"] for kind in ("native kernels", "emulated instructions"))
+    assert all(seen["kinds"][kind]["entries"] for kind in KINDS if "HIP" not in kind)  # a kernel needs no host code
     run("cache --clear")
     assert list(folder.iterdir()) == []
     compile_some()
@@ -89,7 +94,7 @@ def test_it_counts_and_deletes_what_is_its_own(folder):
     fill(folder)
     seen = data("cache")
     assert seen["entries"] == len(FILES)
-    for kind in ("native kernels", "emulated instructions", "left behind"):
+    for kind in (*KINDS, "left behind"):
         sizes = [n for n, name in enumerate(FILES, 1) if FILES[name] == kind]
         assert seen["kinds"][kind] == {"entries": len(sizes), "bytes": sum(sizes)}
     assert files(folder) == {*FILES, *FOREIGN}
@@ -112,6 +117,19 @@ def test_what_a_process_is_writing_stays_and_what_it_left_goes(folder):
     assert data("cache")["kinds"]["left behind"] == {"entries": 2, "bytes": 8}
     run("cache --clear")
     assert files(folder) == set(FOREIGN)
+
+
+def test_a_folder_of_links_goes_and_what_it_links_to_stays(folder, tmp_path):
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers" / "hip.h").touch()
+    names = (f"rocm-{KEY}", f"rocm-{KEY}.0123abcd", "rocm-mine")
+    for name in names:
+        (folder / name / "include").mkdir(parents=True)
+        (folder / name / "include" / "hip").symlink_to(tmp_path / "headers")
+    (folder / f"rocm-{KEY[::-1]}").symlink_to(tmp_path / "headers")
+    run("cache --clear")
+    assert {path.name for path in folder.iterdir()} == {"rocm-mine", f"rocm-{KEY[::-1]}"}
+    assert (tmp_path / "headers" / "hip.h").exists()
 
 
 def test_links_are_not_followed(folder, tmp_path):

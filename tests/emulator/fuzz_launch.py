@@ -3,8 +3,9 @@
 ``python -m emulator.fuzz_launch SEED SECONDS`` (in tests/) runs for so long and prints what it saw; ``--one NUMBER``
 runs one iteration alone. Iterations depend on seed and number only. Every array that a kernel gets lies between
 guards, another one lies beside and is never passed; after each launch all of them are looked at. Every launch runs on
-both engines, which must end alike and leave the same memory. The address space of the process is limited, and an
-iteration that hangs ends the process with a traceback.
+both engines, which must end alike and leave the same memory. It also runs on several threads, where what it leaves may
+depend on them: a damaged kernel's work-groups may store to the same places. The address space of the process is
+limited, and an iteration that hangs ends the process with a traceback.
 """
 
 from __future__ import annotations
@@ -37,10 +38,13 @@ from mfma.emulator.interpreter.wave import Group, Wave
 from mfma.emulator.memory import BASE, PRIVATE_BASE, SHARED_BASE
 from mfma.emulator.report import Report
 from mfma.emulator.semantics.machine import EXEC
+from mfma.emulator.translator import workers
 from mfma.errors import DecodeError
 
 CASES = [case for case in (*HIP, *TRITON) if case.quick]
 ENGINES = "interpreter", "native"
+THREADS = "threads"
+"""The native engine on several threads."""
 GUARD = 4096
 TIMEOUT = 0.3
 """Seconds that a launch gets."""
@@ -224,8 +228,12 @@ def launch_mutant(rng: random.Random, device: mfma.Device, guarded: Guarded, eng
         grid, block = shape(rng, grid), shape(rng, block)
     lds = case.lds if rng.random() < 0.8 else rng.choice((0, 1, 64, 65_536, case.lds // 2))
     limit = rng.choice((None, 2_000, 20_000))
+    threads = 1
+    if engine == THREADS:
+        engine, threads, limit = "native", rng.choice((2, 3)), None
     report = kernel.launch(
-        grid, block, arguments(rng, case, guarded), lds=lds, timeout=TIMEOUT, max_instructions=limit, engine=engine
+        grid, block, arguments(rng, case, guarded), lds=lds, timeout=TIMEOUT, max_instructions=limit, engine=engine,
+        threads=threads,
     )  # fmt: skip
     return dataclasses.replace(report, interpreted=0)
 
@@ -283,7 +291,7 @@ def prepared(engine: str, *args: Any, **options: Any) -> Launch:
         return Launch(*args, **options)
     from mfma.emulator.translator.engine import NativeLaunch
 
-    return NativeLaunch(*args, natives={}, reach=lambda address: [], **options)
+    return NativeLaunch(*args, natives={}, reach=lambda address: [], threads=2 if engine == THREADS else 1, **options)
 
 
 def healthy(device: mfma.Device) -> None:
@@ -318,6 +326,8 @@ def attempt(seed: int, number: int, engine: str) -> tuple[str, object]:
 def iteration(seed: int, number: int, engines: Sequence[str] = ENGINES) -> str:
     """One launch on each engine; how it ended: ``run``, or the name of the error."""
     ends = [attempt(seed, number, engine) for engine in engines]
+    if "native" in engines:
+        attempt(seed, number, THREADS)
     # when a launch takes too long depends on the engine
     if not any(outcome.endswith("WatchdogError") or " s; raise `timeout`" in str(left) for outcome, left in ends):
         for outcome, left in ends[1:]:
@@ -335,7 +345,8 @@ def difference(one: Any, other: Any) -> str:
 
 
 def limited() -> None:
-    """Refuse images above 16 MiB, and memory above `ROOM`."""
+    """Refuse images above 16 MiB, and memory above `ROOM`; let threads begin at once."""
+    workers.PATIENCE = 0.0
     elf.LARGEST = 1 << 24  # type: ignore[misc]
     resource.setrlimit(resource.RLIMIT_AS, (ROOM, resource.getrlimit(resource.RLIMIT_AS)[1]))
 

@@ -38,7 +38,11 @@ def call(form: Form, wave: Wave, instruction: Instruction) -> bool:
     operands = np.array([*form.operands, 0], np.int64)
     table = buffer_table(wave.space) if wave.space is not None else np.zeros((0, 4), np.int64)
     wave.fields[Field.BUFFERS], wave.fields[Field.BUFFER_COUNT] = address(table), len(table)
-    result = FORM(form.address)(address(wave.memory), address(operands))
+    execute = lambda: FORM(form.address)(address(wave.memory), address(operands))  # noqa: E731
+    result = execute()
+    memories = [buffer.bytes for buffer in wave.space] if wave.space is not None else []
+    while result == CANNOT and wave.float_order.supply((wave.lds, *memories)):
+        result = execute()
     wave.exec_changed()
     if result == TAKEN and form.branches:
         assert instruction.target is not None

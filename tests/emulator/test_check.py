@@ -10,6 +10,7 @@ import mfma
 from hip_tools import tool
 from mfma.emulator.decode import Undecoded
 from mfma.emulator.reach import reachable
+from mfma.emulator.translator.store import Store
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "emulator"
 MISSING = GOLDEN / "missing.co"
@@ -45,6 +46,7 @@ def test_what_is_elsewhere_in_the_object_does_not_matter():
 
 def test_many_are_counted(monkeypatch):
     monkeypatch.setattr("mfma.emulator.check.DEFINITIONS", {})
+    monkeypatch.setattr("mfma.emulator.check.store", lambda: Store(None))  # where it has run, nothing is missing
     with pytest.raises(mfma.LaunchError, match=r"^typed needs [^;]*s_load_dwordx2 at (.*?; ){5}and 5 more\.$"):
         mfma.load(MISSING)["typed"].launch(1, 64, [None, 0, 0, 0])
 

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import re
+import struct
 import threading
 import time
 from collections import Counter
@@ -23,13 +24,16 @@ from corpus.case import OBJECTS
 from corpus.cases_hip import CASES as HIP
 from corpus.cases_triton import CASES as TRITON
 from emulator.forms import golden
+from mfma.emulator.arguments import Geometry
 from mfma.emulator.decode import Instruction, decode
 from mfma.emulator.interpreter.engine import Launch
 from mfma.emulator.interpreter.hardware import decode_mode
 from mfma.emulator.interpreter.wave import Group, Wave
 from mfma.emulator.memory import AddressSpace
 from mfma.emulator.semantics.registry import DEFINITIONS
+from mfma.emulator.start import Start
 from mfma.emulator.translator import forms
+from mfma.emulator.translator.driver import Stop
 from mfma.emulator.translator.engine import NativeLaunch
 from mfma.errors import DecodeError
 
@@ -71,23 +75,34 @@ def test_arguments_and_counts_of_all_others(name):
     compare(CASES[name])
 
 
-def stops(monkeypatch, kind):
-    """A list that gets the whole state of every wave whenever it stops: at barriers, yields and its end."""
+def stops(monkeypatch, engine):
+    """A list that gets the whole state of every wave whenever it stops, and each time after many instructions."""
     seen: list[Any] = []
-    run = kind._run_wave
 
-    def recording(self, wave):
-        run(self, wave)
+    def record(wave):
         state = hashlib.sha256(wave.v.tobytes() + wave.s.tobytes() + wave.scratch.tobytes() + wave.lds.tobytes())
-        place = wave.pc, wave.executed, wave.mode, int(wave.scc), wave.status
-        seen.append((wave.group.index, wave.number, *place, state.hexdigest()))
+        place = wave.pc, wave.at, wave.executed, wave.mode, int(wave.scc), wave.status
+        now = wave.group.index, wave.number, wave.serial, *place, state.hexdigest()
+        if now not in seen[-1:]:
+            seen.append(now)
 
-    monkeypatch.setattr(kind, "_run_wave", recording)
+    def attend(self, place, stop):
+        attend_(self, place, stop)
+        if stop == Stop.WATCH:
+            record(place.wave)
+
+    attend_ = NativeLaunch._attend
+    if engine == "native":
+        monkeypatch.setattr("mfma.emulator.translator.engine.BUDGET", 0)
+        monkeypatch.setattr(NativeLaunch, "_attend", attend)
+    else:
+        monkeypatch.setattr(Launch, "_watch", lambda self, wave, executed: record(wave))
     return seen
 
 
 STOPPING = (
-    "lds: exchange", "flow: primes", "flow_O0: collatz", "triton_spin_lock", "triton_gemm_fp16_16", "triton_scan",
+    "vector: add f32", "lds: exchange", "flow: primes", "flow_O0: collatz", "triton_spin_lock", "triton_gemm_fp16_16",
+    "triton_scan",
     "triton_reduce_fp32", "triton_attention_d64_1x128x64", "scratch: insertion",
 )  # fmt: skip
 
@@ -95,10 +110,10 @@ STOPPING = (
 @pytest.mark.parametrize("name", STOPPING)
 def test_every_register_at_every_stop(name, monkeypatch):
     states = []
-    for kind, engine in zip((Launch, NativeLaunch), ENGINES, strict=True):
+    for engine in ENGINES:
         with monkeypatch.context() as patch:
-            states.append(stops(patch, kind))
-            launch(CASES[name], engine)
+            states.append(stops(patch, engine))
+            launch(CASES[name], engine, threads=1)
     assert states[0] == states[1]
     assert len(states[0]) > 1
 
@@ -216,6 +231,38 @@ def test_every_instruction(mode):
         both(number, words[text] + END, mode=mode)
 
 
+LEAVING_TRACES = bytes.fromhex(
+    "00001ad800000000"  # ds_write_b32 v0, v0
+    "044070dc00007f00"  # scratch_store_dword off, v0, off offset:4
+    "0940d9d300010018"  # v_accvgpr_write_b32 a9, v0
+    "0003fe7f"  # v_mov_b32_e32 v255, v0
+    "ff00e3be4d000000"  # s_mov_b32 s99, 0x4d
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_work_groups_begin_alike_whatever_others_left(seed, monkeypatch):
+    """In registers, LDS and scratch, where they follow one another natively: all but those with x = 0 end at once."""
+    words, order = golden(), np.random.default_rng(seed).permutation(len(TEXTS))
+    texts = [TEXTS[i] for i in order if TEXTS[i].startswith("v_")]
+    traces = LEAVING_TRACES + b"".join(words[text] for text in texts[:TOGETHER])
+    kernel = mfma.load(OBJECTS / "hip_vector.co")["add_f32"].kernel
+    grid, block = (3, 2, 2), (100, 1, 1)
+    start = Start(kernel, Geometry(grid, block, 0), CODE, 0x1234_5678_9ABC, b"", 0, LDS_BYTES, SCRATCH_BYTES)
+    s_cmp_lg_u32, s_cbranch_scc1 = 0xBF07_8000 | (start.numbers[0] or 0), 0xBF85_0000 | len(traces) // 4
+    code = struct.pack("<II", s_cmp_lg_u32, s_cbranch_scc1) + traces + END
+    found = []
+    for engine in ENGINES:
+        with monkeypatch.context() as patch:
+            found.append(stops(patch, engine))
+            native = {"natives": {}, "reach": functools.partial(straight, code)} if engine == "native" else {}
+            kind: Any = NativeLaunch if native else Launch
+            launch = kind(AddressSpace(), start, [(CODE, code)], grid, 100, {}, **native)
+            launch.run()
+    assert found[0] == found[1]
+    assert len({index for index, *_ in found[0]}) == 12
+
+
 # what ends a launch
 
 
@@ -294,7 +341,8 @@ def without_forms(share: int):
 def test_instructions_without_a_form_are_interpreted(name, share, monkeypatch):
     case = CASES[name]
     arguments, report = launch(case, "native")
-    monkeypatch.setattr("mfma.emulator.translator.kernel.compile", without_forms(share))
+    monkeypatch.setattr("mfma.emulator.translator.translation.compile", without_forms(share))
+    monkeypatch.setattr("mfma.emulator.translator.kernel.Reach", type(None))  # so that nothing is kept on disk
     slowly, reported = launch(case, "native")
     assert [np.asarray(x).tobytes() for x in slowly] == [np.asarray(x).tobytes() for x in arguments]
     assert 0 < reported.interpreted <= reported.executed
@@ -344,15 +392,51 @@ def test_launches_at_the_same_time(monkeypatch):
 # threads
 
 
-THREADED = "triton_gemm_fp16_16", "triton_softmax_fp32", "flow: primes", "lds: exchange", "scratch: insertion"
+THREADED = "triton_gemm_fp16_16", "triton_softmax_fp32", "flow: primes", "lds: transpose_f32", "scratch: insertion"
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """A list of the numbers of further threads, which begin as soon as the first one has looked at the time."""
+    started = []
+    further = NativeLaunch._further
+
+    def counting(self, count):
+        started.append(count)
+        return further(self, count)
+
+    monkeypatch.setattr(NativeLaunch, "_further", counting)
+    monkeypatch.setattr("mfma.emulator.translator.workers.PATIENCE", 0)
+    monkeypatch.setattr("mfma.emulator.translator.engine.BUDGET", 100)
+    return started
+
+
+def on_threads(name):
+    """Launch on one, two and three threads."""
+    (wanted, reference), *others = (launch(CASES[name], "native", threads=threads) for threads in (1, 2, 3))
+    for got, report in others:
+        assert [np.asarray(x).tobytes() for x in got] == [np.asarray(x).tobytes() for x in wanted]
+        assert report == reference
+        CASES[name].check(got)
 
 
 @pytest.mark.parametrize("name", THREADED)
-def test_threads_change_nothing(name):
-    (wanted, reference), (got, report) = (launch(CASES[name], "native", threads=threads) for threads in (1, 3))
-    assert [np.asarray(x).tobytes() for x in got] == [np.asarray(x).tobytes() for x in wanted]
-    assert report == reference
-    CASES[name].check(got)
+def test_threads_change_nothing(name, at_once):
+    on_threads(name)
+    assert len(at_once) == 2, "once with two threads, once with three"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in CASES if name not in THREADED])
+def test_threads_change_nothing_of_all_others(name, at_once):
+    on_threads(name)
+
+
+def test_a_short_launch_has_one_thread(monkeypatch):
+    """Whatever is asked for, nobody pays for threads before there is work for them."""
+    monkeypatch.setattr("mfma.emulator.translator.workers.PATIENCE", 1e9)
+    monkeypatch.setattr(NativeLaunch, "_further", None)
+    launch(CASES["flow: primes"], "native", threads=8)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +457,7 @@ def test_which_work_groups_are_independent(name, expected):
     assert module.independent(module[case.kernel].kernel) is expected
 
 
-def test_the_first_work_group_that_faults_is_named():
+def test_the_first_work_group_that_faults_is_named(at_once):
     for _ in range(5):
         add = mfma.load(VECTOR, mfma.Device())["add_f32"]
         x = np.ones(100, np.float32)
@@ -381,7 +465,7 @@ def test_the_first_work_group_that_faults_is_named():
             add.launch(64, 64, [x, x, np.zeros(100, np.float32), 64 * 64], engine="native", threads=4)
 
 
-def test_progress_counts_the_work_groups_of_all_threads():
+def test_progress_counts_the_work_groups_of_all_threads(at_once):
     seen = []
     add = mfma.load(VECTOR, mfma.Device())["add_f32"]
     x = np.ones(64 * 20, np.float32)

@@ -70,7 +70,7 @@ REFUSALS = {
     "number for pointer": (
         {"change": {0: 1.5}},
         "argument 0 is a pointer and float 1.5 was given; pass a NumPy array, "
-        "a device array, a device address or None.",
+        "a CPU torch tensor, a device array, a device address or None.",
     ),
     "array for number": (
         {"change": {3: np.zeros(3)}},

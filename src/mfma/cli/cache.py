@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,15 +19,21 @@ from mfma.render import Table, fields, json, text
 
 __all__ = ["cache"]
 
-KERNELS, FORMS, LEFT = "native kernels", "emulated instructions", "left behind"
+KERNELS, FORMS, EMULATED, LEFT = "native kernels", "emulated instructions", "emulated kernels", "left behind"
+PROGRAMS, RUNTIME = "HIP programs", "HIP runtime"
 KINDS = {
     KERNELS: re.compile(r"\w+-[0-9a-f]{32}\.o"),  # see `mfma.native.jit.library`
     FORMS: re.compile(r"forms-[0-9a-f]{32}/(index|[0-9a-f]{24}\.o)"),  # see `mfma.emulator.translator.store`
+    EMULATED: re.compile(r"forms-[0-9a-f]{32}/[0-9a-f]{24}\.kernel"),  # likewise
+    PROGRAMS: re.compile(r"program-[0-9a-f]{32}"),  # see `mfma.integrations.hip.compiler`
+    RUNTIME: re.compile(r"hip-[0-9a-f]{32}/libamdhip64\.so(\.\d+)?"),  # see `mfma.integrations.hip.library`
     LEFT: re.compile(r"(forms-[0-9a-f]{32}/)?tmp[0-9a-z_]{8}"),  # see `mfma.native.jit.write_object`
 }
 """What an entry is -> its path in the folder. Nothing else in there is looked at."""
 INDEX = "index"
-FOLDER = re.compile(r"forms-[0-9a-f]{32}")
+FOLDER = re.compile(r"(forms|hip)-[0-9a-f]{32}")
+LINKS = re.compile(r"rocm-[0-9a-f]{32}(\.[0-9a-f]{8})?")
+"""Folders of nothing but links, which are deleted too; see `mfma.integrations.hip.compiler`."""
 STALE = 3600
 """Seconds after which a file that some process began to write is left behind."""
 
@@ -47,7 +54,9 @@ def cache(clear: bool, as_json: bool) -> None:
     """Show or clear the compiled code that is kept on disk.
 
     It makes later starts fast and is made anew where it is missing, so it may be deleted at any time, also while other
-    processes use it. It is for one CPU and one state of this package: what others have left is not used again.
+    processes use it; only a HIP program that is just being built or started may fail. It is for one CPU and one state
+    of this package: what others have left is not used again.
+
     MFMA_CACHE_DIR chooses the folder; without it, it is $XDG_CACHE_HOME/mfma or ~/.cache/mfma.
     """
     from mfma.native.jit import cache_dir
@@ -109,3 +118,6 @@ def _clear(folder: Path, entries: list[Entry]) -> None:
     for path in {entry.path.parent for entry in entries} - {folder}:
         with suppress(OSError):  # a process is writing there; what it writes is complete in itself
             path.rmdir()
+    for path in folder.glob("rocm-*"):
+        if LINKS.fullmatch(path.name) and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)

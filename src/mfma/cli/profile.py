@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from mfma.cli.launching import Three, WithArguments, block_of, function_of, launching
@@ -16,13 +18,11 @@ __all__ = ["profile"]
     usage="FILE --block X --args VALUE... [OPTIONS]",
     examples=(
         "mfma profile gemm.hsaco --block 64 --lds 4096 --args left.npy right.npy d.npy 32 32 32 null null",
-        "mfma profile vector_add.co --kernel add_f32 --grid 16 --block 64 --args x.npy y.npy z.npy 1000 --lanes",
         "mfma profile vector_add.co --kernel add_f32 --grid 16 --block 64 --args x.npy y.npy z.npy 1000 --listing",
         "mfma profile kernel.co --kernel multiply --block 64 --args zeros:f32:64,4 x.npy y.npy --json",
     ),
 )
 @launching
-@click.option("--lanes", is_flag=True, help="Count active lanes, and the bytes of these only; slow.")
 @click.option("--listing", is_flag=True, help="Print the instructions with their counts and source lines.")
 @as_json
 def profile(
@@ -33,19 +33,18 @@ def profile(
     lds: int,
     words: tuple[str, ...],
     timeout: float | None,
-    lanes: bool,
     listing: bool,
     as_json: bool,
 ) -> None:
     """Count what a compiled kernel executes.
 
-    FILE, --args and the launch are those of `mfma run`; no file is written. Printed are the mix of instructions,
-    matrix operations, accesses to memory, how many waves an MI300X has room for and why not more, and the least
-    cycles there, by a model without memory whose assumptions stand below. The counts are exact. Bytes are upper
-    bounds, with all 64 lanes active, unless --lanes runs the kernel in the interpreter and counts them.
+    FILE, --args and the launch are those of `mfma run`; no file is written. Printed are the mix of instructions and
+    their active lanes, matrix operations, the bytes that active lanes access, bank conflicts of LDS, how many waves an
+    MI300X has room for and why not more, and the least cycles there, by a model without memory whose assumptions stand
+    below. Counts are exact; cycles, those of bank conflicts too, are the model's.
 
-    With --listing, before each instruction stand the waves that executed it and, with --lanes, the active lanes on
-    average.
+    With --listing, before each instruction stand the waves that executed it and, of one execution on average, the
+    active lanes and the cycles of LDS lost to bank conflicts.
     """
     from mfma.cli.arguments import Arguments
     from mfma.cli.progress import progress_bar
@@ -58,7 +57,7 @@ def profile(
     with progress_bar(f"{function.kernel.name}: work-groups") as bar:
         done = function.launch(
             grid, size, arguments.values, lds=lds, timeout=timeout, progress=bar, profile=True,
-            engine="interpreter" if lanes else "native",
+            stdout=sys.stderr if as_json else None,
         ).profile  # fmt: skip
     assert done is not None
     if as_json:

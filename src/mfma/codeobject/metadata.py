@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -85,7 +86,7 @@ class Argument:
     is_volatile: bool = False
     is_pipe: bool = False
 
-    @property
+    @functools.cached_property
     def hidden(self) -> bool:
         """Whether the runtime gives it, not the caller."""
         return self.kind.name.startswith("HIDDEN_")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from mfma.emulator.semantics.values import WAVE
 from mfma.emulator.translator.layout import address as host_address
 from mfma.errors import LaunchError
 
-__all__ = ["Geometry", "Mapped", "kernarg"]
+__all__ = ["Geometry", "Mapped", "Tensor", "kernarg", "named", "pointed"]
 
 FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 SIZES = {ValueKind.GLOBAL_BUFFER: (8,), ValueKind.BY_VALUE: range(1, 1 << 32)}
@@ -59,6 +60,54 @@ class Geometry:
             values[kinds[f"HIDDEN_BLOCK_COUNT_{axis}"]] = self.grid[i]
             values[kinds[f"HIDDEN_GROUP_SIZE_{axis}"]] = self.block[i]
         return values
+
+
+class Tensor:
+    """A torch tensor on the CPU, as a kernel sees one: its whole storage, and where in it the first element is.
+
+    Attributes:
+        storage: the storage's bytes, in place.
+        offset: bytes before the first element.
+        scalar: the element's bytes, of a tensor without dimensions.
+    """
+
+    def __init__(self, name: str, tensor: Any) -> None:
+        if tensor.device.type != "cpu":
+            raise LaunchError(f"{name} is a torch tensor on {tensor.device}; copy it to the CPU with .cpu().")
+        if tensor.layout is not sys.modules["torch"].strided:
+            raise LaunchError(f"{name} is a {tensor.layout} tensor; make it dense with .to_dense().")
+        if tensor.is_conj() or tensor.is_neg():
+            raise LaunchError(
+                f"{name} is a lazily conjugated or negated tensor; pass .resolve_conj().resolve_neg() of it."
+            )
+        whole = tensor.untyped_storage()
+        start, size = whole.data_ptr(), whole.nbytes()
+        self.storage = np.asarray(_Memory(whole, start, size))
+        self.offset = tensor.storage_offset() * tensor.element_size()
+        self.scalar = b"" if tensor.ndim else self.storage[self.offset :][: tensor.element_size()].tobytes()
+
+    def __repr__(self) -> str:
+        return f"of {self.storage.size:,} bytes"
+
+
+class _Memory:
+    """Memory of another library, for `numpy.asarray`, which keeps the owner alive."""
+
+    def __init__(self, owner: object, start: int, size: int) -> None:
+        self.owner = owner
+        self.__array_interface__ = {"version": 3, "data": (start, False), "shape": (size,), "typestr": "|u1"}
+
+
+def pointed(values: Iterable[tuple[Argument, str, Any]]) -> list[tuple[str, np.ndarray[Any, Any]]]:
+    """Names and arrays of the host memory that a launch's values point into."""
+    found = []
+    for argument, name, value in values:
+        pointer = argument.kind is ValueKind.GLOBAL_BUFFER
+        if isinstance(value, Tensor) and (pointer or not value.scalar):
+            found.append((name, value.storage))
+        elif isinstance(value, np.ndarray) and (pointer or value.ndim):
+            found.append((name, value))
+    return found
 
 
 class Mapped:
@@ -128,10 +177,10 @@ def _overlapping(spans: list[Any]) -> list[list[Any]]:
 
 
 def named(kernel: Kernel, arguments: Sequence[Any]) -> list[tuple[Argument, str, Any]]:
-    """Pair given values with the kernel's explicit arguments.
+    """Pair given values with the kernel's explicit arguments; torch tensors become `Tensor`.
 
     Raises:
-        LaunchError: another number of values.
+        LaunchError: another number of values, or a tensor whose memory a kernel cannot have.
     """
     explicit = [argument for argument in kernel.arguments if not argument.hidden]
     if len(arguments) != len(explicit):
@@ -139,10 +188,13 @@ def named(kernel: Kernel, arguments: Sequence[Any]) -> list[tuple[Argument, str,
         raise LaunchError(
             f"{kernel.name} takes {len(explicit)} arguments and {len(arguments)} were given; it wants {wanted}."
         )
-    return [
-        (argument, argument.name or f"argument {i}", value)
-        for i, (argument, value) in enumerate(zip(explicit, arguments, strict=True))
-    ]
+    torch = sys.modules.get("torch")  # never imported here: a tensor cannot exist without it
+    found = []
+    for i, (argument, value) in enumerate(zip(explicit, arguments, strict=True)):
+        name = argument.name or f"argument {i}"
+        tensor = torch is not None and isinstance(value, torch.Tensor)
+        found.append((argument, name, Tensor(name, value) if tensor else value))
+    return found
 
 
 def _describe(argument: Argument, position: int) -> str:
@@ -152,7 +204,11 @@ def _describe(argument: Argument, position: int) -> str:
 
 
 def kernarg(
-    kernel: Kernel, values: Sequence[tuple[Argument, str, Any]], mapped: Mapped, geometry: Geometry
+    kernel: Kernel,
+    values: Sequence[tuple[Argument, str, Any]],
+    mapped: Mapped,
+    geometry: Geometry,
+    host: Mapping[ValueKind, int],
 ) -> np.ndarray[Any, Any]:
     """Bytes of the argument segment, uint8.
 
@@ -173,9 +229,10 @@ def kernarg(
         if data is None:
             if argument.kind is not ValueKind.BY_VALUE:
                 raise LaunchError(f"{name} of {kernel.name} is a {argument.kind}, which cannot be passed here.")
-            data = _scalar(name, value, argument.size, mapped)
+            element = isinstance(value, Tensor) and value.scalar
+            data = _scalar(name, element or value, argument.size, mapped)
         segment[argument.offset : argument.offset + argument.size] = data
-    hidden = geometry.hidden()
+    hidden = {**geometry.hidden(), **host}
     for argument in kernel.arguments:
         if argument.hidden:
             number = hidden.get(argument.kind, 0)
@@ -197,12 +254,14 @@ def _pointer(name: str, value: Any, mapped: Mapped) -> bytes:
             address = value.address
         case np.ndarray():
             address = mapped.address(value)
+        case Tensor():
+            address = mapped.address(value.storage) + value.offset
         case int() | np.integer() if not isinstance(value, bool) and 0 <= int(value) < 1 << 64:
             address = int(value)
         case _:
             raise LaunchError(
-                f"{name} is a pointer and {type(value).__name__} {value!r} was given; pass a NumPy array, a device "
-                "array, a device address or None."
+                f"{name} is a pointer and {type(value).__name__} {value!r} was given; pass a NumPy array, a CPU "
+                "torch tensor, a device array, a device address or None."
             )
     return address.to_bytes(8, "little")
 
@@ -221,7 +280,7 @@ def _scalar(name: str, value: Any, size: int, mapped: Mapped) -> bytes:
             if len(value) != size:
                 raise LaunchError(f"{name} has {size} bytes and {len(value)} were given.")
             return bytes(value)
-        case DeviceArray() if size == 8:
+        case DeviceArray() | Tensor() if size == 8:
             return _pointer(name, value, mapped)
         case bool() | int():
             number = int(value)

@@ -33,11 +33,17 @@ ASSUMPTIONS = (
         "work-groups are spread evenly over the compute units, their waves over the SIMDs, as many at once as there is "
         "room for; all waves execute the same",
     ),
-    ("memory", "data is there in time: no latency, bandwidth, cache, bank conflict or wait state is modelled"),
+    (
+        "LDS banks",
+        "of a compute unit, one access of a wave at a time, in the cycles that its 32 banks of 4 bytes need (CDNA3 ISA "
+        "manual); lanes that share a cycle of 128-bit accesses as AMD publishes them, of narrower ones in order, and "
+        "lanes of an atomic at one word one after the other (assumption)",
+    ),
+    ("memory", "data is there in time: no latency, bandwidth, cache or wait state is modelled"),
 )
 """What the cycles take for granted: subject -> the rule with its source."""
 
-MATRIX, ISSUE = "matrix core", "issue of each wave"
+MATRIX, BANKS, ISSUE = "matrix core", "LDS banks", "issue of each wave"
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Load:
         slots: issue slots of all of them.
         matrix: matrix instructions and how many.
         units: how many instructions go to each other unit.
+        banks: cycles that the banks of LDS need.
     """
 
     groups: int
@@ -57,6 +64,7 @@ class Load:
     slots: int
     matrix: Mapping[MatrixOp, int]
     units: Mapping[str, int]
+    banks: int = 0
 
 
 @dataclass(frozen=True)
@@ -66,8 +74,9 @@ class Cycles:
     Attributes:
         device: whose SIMDs, clock and peak.
         simds: those that have a wave at all.
-        by_unit: for each unit the cycles that it is busy on the SIMD with the most waves; for the waves, the cycles
-            that they need to issue one after the other where there is no room for more of them at once.
+        by_unit: for each unit the cycles that it is busy on the SIMD with the most waves, or for the banks of LDS on
+            the compute unit with the most work-groups; for the waves, the cycles that they need to issue one after the
+            other where there is no room for more of them at once.
         matrix: cycles of all matrix cores together.
         operations: multiplications and additions of all matrix instructions.
     """
@@ -144,6 +153,8 @@ def cycles(load: Load, room: int, device: str = "MI300X") -> Cycles:
     matrix = sum(op.cycles * count for op, count in load.matrix.items())
     by_unit = {MATRIX: matrix * share} if matrix else {}
     by_unit |= {unit: SLOT * count * share for unit, count in load.units.items()}
+    if load.banks:
+        by_unit[BANKS] = load.banks * groups / load.groups
     by_unit[ISSUE] = SLOT * load.slots / waves * -(-groups // max(1, room))
     operations = sum(op.operations * count for op, count in load.matrix.items())
     return Cycles(found, simds, by_unit, matrix, operations)

@@ -13,10 +13,11 @@ offset in the low one. Where AMD's driver puts its apertures depends on the GPU;
 from __future__ import annotations
 
 import bisect
+import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,31 +66,39 @@ class Buffer:
         return max(self.address - address, address - self.end + 1, 0)
 
 
-class _Table(NamedTuple):
-    """Buffers by address, freed ones too; never changed, so that one thread reads while another replaces it."""
+class _Table:
+    """Buffers by address, freed ones too; never changed, so that one thread reads while another replaces it.
 
-    buffers: list[Buffer]
-    addresses: list[int]
-    starts: npt.NDArray[np.uint64]
+    A launch makes and frees some ten buffers, so that is made cheap: no Python code for each buffer of the table.
+    """
 
-    @classmethod
-    def of(cls, buffers: list[Buffer]) -> _Table:
-        addresses = [buffer.address for buffer in buffers]
-        return cls(buffers, addresses, np.array(addresses, np.uint64))
+    def __init__(self, buffers: list[Buffer], addresses: list[int], live: list[Buffer]) -> None:
+        self.buffers = buffers
+        self.addresses = addresses
+        self.live = live
+
+    @functools.cached_property
+    def starts(self) -> npt.NDArray[np.uint64]:
+        """The addresses, for searching many at once."""
+        return np.array(self.addresses, np.uint64)
+
+    def plus(self, buffer: Buffer) -> _Table:
+        """With another buffer, behind all others."""
+        return _Table([*self.buffers, buffer], [*self.addresses, buffer.address], [*self.live, buffer])
+
+    def freed(self, buffer: Buffer) -> _Table:
+        """With a buffer that is no longer live, and of such ones the last `REMEMBERED`, once they are twice as many."""
+        live = [other for other in self.live if other is not buffer]
+        if len(self.buffers) - len(live) <= 2 * REMEMBERED:
+            return _Table(self.buffers, self.addresses, live)
+        first = [other for other in self.buffers if not other.live][-REMEMBERED].address
+        kept = [other for other in self.buffers if other.live or other.address >= first]
+        return _Table(kept, [other.address for other in kept], live)
 
     def last(self, address: int) -> Buffer | None:
         """The buffer that begins at or last before an address."""
         index = bisect.bisect_right(self.addresses, address)
         return self.buffers[index - 1] if index else None
-
-
-def _remembered(buffers: list[Buffer]) -> list[Buffer]:
-    """The buffers without all freed ones but the last, once those are twice as many."""
-    freed = [buffer for buffer in buffers if not buffer.live]
-    if len(freed) <= 2 * REMEMBERED:
-        return buffers
-    first = freed[-REMEMBERED].address
-    return [buffer for buffer in buffers if buffer.live or buffer.address >= first]
 
 
 class AddressSpace:
@@ -99,17 +108,22 @@ class AddressSpace:
     >>> out = space.allocate(64, name="out")
     >>> hex(out.address), space.find(out.address + 63) is out, space.find(out.address + 64)
     ('0x100000000000', True, None)
+
+    Args:
+        backing: what gives the memory of a buffer that is made of no array, for its address and its size, zeros; it may
+            be called once for every address. NumPy's if None.
     """
 
-    def __init__(self) -> None:
-        self._table = _Table.of([])
+    def __init__(self, backing: Callable[[int, int], Bytes] | None = None) -> None:
+        self._backing = backing or (lambda address, size: np.zeros(size, np.uint8))
+        self._table = _Table([], [], [])
         self._next = BASE
         # launches of several threads share a device, and a module that is collected frees its image
         self._lock = threading.RLock()
 
     def __iter__(self) -> Iterator[Buffer]:
         """Every live buffer, by address."""
-        return (buffer for buffer in self._table.buffers if buffer.live)
+        return iter(self._table.live)
 
     def allocate(
         self,
@@ -141,11 +155,11 @@ class AddressSpace:
             raise OptionError(
                 f"buffer {name!r} of {size:,} bytes does not fit below {LIMIT:#x}; take fewer or smaller ones"
             )
-        memory = np.zeros(size, np.uint8) if data is None else _backing(data, size, name)
         with self._lock:
             address = -(-self._next // step) * step
+            memory = self._backing(address, size) if data is None else _backing(data, size, name)
             buffer = Buffer(address, size, name, writable and bool(memory.flags.writeable), memory)
-            self._table = _Table.of([*_remembered(self._table.buffers), buffer])
+            self._table = self._table.plus(buffer)
             self._next = buffer.end + PAGE
         return buffer
 
@@ -157,6 +171,7 @@ class AddressSpace:
             if self._table.last(buffer.address) is not buffer:
                 raise OptionError(f"buffer {buffer.name!r} belongs to another address space; free it there")
             buffer.live = False
+            self._table = self._table.freed(buffer)
             buffer.bytes = np.zeros(0, np.uint8)
 
     def find(self, address: int) -> Buffer | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,19 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mfma.codeobject import CodeObject, Kernel, ValueKind, load_object
-from mfma.emulator.arguments import Mapped, kernarg, named
+from mfma.codeobject import CodeObject, Kernel, load_object
+from mfma.emulator.arguments import Mapped, kernarg, named, pointed
 from mfma.emulator.device import Device, default_device
 from mfma.emulator.geometry import checked_geometry
 from mfma.emulator.memory import Buffer
+from mfma.emulator.reach import Reach
 from mfma.emulator.report import Report
 from mfma.errors import CodeObjectError, OptionError, UnknownNameError, near
 from mfma.native.threads import thread_count
 
 if TYPE_CHECKING:
-    from mfma.emulator.decode import Instruction, Undecoded
+    from mfma.emulator.hostcall_format import Output
     from mfma.emulator.interpreter.engine import Launch, Observer
     from mfma.emulator.interpreter.step import Step
+    from mfma.emulator.profile_activity import ActivityCounter
     from mfma.emulator.translator.kernel import Native
 
 __all__ = ["Function", "Module", "load"]
@@ -58,10 +61,8 @@ class Module(Mapping[str, "Function"]):
         base = self.image.address
         self.steps: dict[tuple[int, int], Step] = {}
         self.natives: dict[int, list[Native]] = {}
-        self.supported: set[str] = set()
-        """Kernels whose instructions all have definitions."""
-        self._independent: dict[str, bool] = {}
-        self._reached: dict[int, tuple[Instruction | Undecoded, ...]] = {}
+        self.reach = Reach(code, base)
+        self._independent: dict[str, bool] = {}  # of kernels whose instructions all have definitions
         self.image.bytes[:] = np.frombuffer(code.relocated(base), np.uint8)
         self.image.protected = tuple(
             (base + s.address, base + s.address + s.size) for s in code.segments if not s.writable
@@ -86,31 +87,16 @@ class Module(Mapping[str, "Function"]):
         base, image = self.image.address, self.image.bytes
         return [(base + at, image[at : at + len(code)].tobytes()) for at, code in self.code.text]
 
-    def reached(self, entry: int) -> Sequence[Instruction | Undecoded]:
-        """What a wave may come to from an address of the image on, see `mfma.emulator.reach`."""
-        from mfma.emulator.reach import reachable
-
-        if entry not in self._reached:
-            self._reached[entry] = tuple(reachable(self.code, entry))
-        return self._reached[entry]
-
-    def reachable(self, address: int) -> list[Instruction]:
-        """Instructions that a wave may come to from a device address on."""
-        from mfma.emulator.decode import Instruction
-
-        base = self.image.address
-        return [
-            Instruction(base + i.address, i.size, i.word, i.row, i.dst, i.src, i.modifiers)
-            for i in self.reached(address - base)
-            if isinstance(i, Instruction)
-        ]
-
     def independent(self, kernel: Kernel) -> bool:
-        """Whether the kernel's work-groups may run at the same time."""
-        from mfma.emulator.translator.workers import independent
+        """Whether the kernel's work-groups may run at the same time.
+
+        Raises:
+            LaunchError: the kernel needs instructions that are not implemented.
+        """
+        from mfma.emulator.check import check_supported
 
         if kernel.name not in self._independent:
-            self._independent[kernel.name] = independent(self.reachable(self.image.address + kernel.entry))
+            self._independent[kernel.name] = check_supported(self, kernel)
         return self._independent[kernel.name]
 
     def describe(self, address: int) -> str:
@@ -144,16 +130,18 @@ class Function:
         observer: Observer | None = None,
         progress: Callable[[int, int], None] | None = None,
         engine: str = "native",
-        threads: int | None = 1,
+        threads: int | None = None,
         profile: bool = False,
+        stdout: Output | None = None,
+        stderr: Output | None = None,
     ) -> Report:
         """Run the kernel to its end.
 
         Args:
             grid: work-groups, one to three numbers (x, y, z).
             block: work-items of a work-group.
-            args: one value for each explicit argument: NumPy arrays (read and written in place) or device arrays for
-                pointers, numbers or NumPy scalars else.
+            args: one value for each explicit argument: NumPy arrays or CPU torch tensors (read and written in place) or
+                device arrays for pointers, numbers or NumPy scalars else.
             lds: bytes of dynamic LDS.
             timeout: seconds after which the launch is stopped.
             max_instructions: wave-instructions after which it is stopped.
@@ -161,10 +149,11 @@ class Function:
             progress: called with the work-groups that have ended and the number of all, at the end of each.
             engine: ``native``, machine code, or ``interpreter``, which is slow and runs if there is an observer. Both
                 leave the same bits and count the same instructions.
-            threads: how many threads the native engine uses, or None for all processors, if the kernel's work-groups
-                are independent (`mfma.emulator.translator.workers` says which are) and ``max_instructions`` is None.
-            profile: put a `mfma.emulator.profile.Profile` on the report. The native engine's counts active lanes as
-                64 each, the interpreter's as they were.
+            threads: how many threads the native engine uses at most, None for all processors, if the kernel's
+                work-groups are independent (`mfma.emulator.translator.workers` says which are) and
+                ``max_instructions`` is None; else it uses one.
+            profile: put a `mfma.emulator.profile.Profile` on the report.
+            stdout, stderr: text files that get what the kernel prints; ``sys.stdout`` and ``sys.stderr`` if None.
 
         Raises:
             OptionError: there is no such engine or number of threads.
@@ -173,27 +162,25 @@ class Function:
             WatchdogError: it ran too long.
             KernelError: it did something else that ends the launch.
         """
-        from mfma.emulator.check import check_supported
-        from mfma.emulator.start import Start, dispatch_packet
+        from mfma.emulator.hostcall import Host
+        from mfma.emulator.hostcall_format import Streams
+        from mfma.emulator.start import Start, dispatch_packet, resident
 
         kernel, module = self.kernel, self.module
         space = module.device.space
         geometry = checked_geometry(kernel, grid, block, lds)
         values = named(kernel, args)
-        if kernel.name not in module.supported:
-            check_supported(module, kernel)
-            module.supported.add(kernel.name)
-        arrays = [
-            (name, value)
-            for argument, name, value in values
-            if isinstance(value, np.ndarray) and (value.ndim or argument.kind is ValueKind.GLOBAL_BUFFER)
-        ]
-        mapped = Mapped(space, arrays)
+        module.independent(kernel)  # refuses what is not implemented
+        mapped = Mapped(space, pointed(values))
         temporary: list[Buffer] = []
         try:
-            segment = kernarg(kernel, values, mapped, geometry)
             total_lds = kernel.lds_size + lds
             scratch = kernel.scratch_size + (DYNAMIC_STACK if kernel.dynamic_stack else 0)
+            formats = module.code.metadata.get("amdhsa.printf", ())
+            groups = min(resident(kernel, geometry, total_lds, scratch), math.prod(geometry.grid))
+            host = Host(kernel, formats, space, groups * geometry.waves, Streams(stdout, stderr))
+            temporary += host.buffers
+            segment = kernarg(kernel, values, mapped, geometry, host.hidden)
             arguments = space.allocate(segment.size, name="the kernel's arguments", writable=False, data=segment)
             temporary.append(arguments)
             packet = np.frombuffer(dispatch_packet(geometry, total_lds, scratch, arguments.address), np.uint8)
@@ -203,23 +190,24 @@ class Function:
                 kernel, geometry, module.image.address + kernel.entry, arguments.address, segment.tobytes(),
                 dispatch.address, total_lds, scratch,
             )  # fmt: skip
-            lanes = None
-            if profile and (engine == "interpreter" or observer is not None):
-                from mfma.emulator.profile_lines import LaneCounter
+            counter = None
+            if profile:
+                from mfma.emulator.profile_activity import ActivityCounter
 
-                lanes = observer = LaneCounter(observer)
-            run = self._engine(engine, observer, threads if max_instructions is None else 1)(
+                counter = ActivityCounter(observer)
+            run = self._engine(engine, observer, threads if max_instructions is None else 1, counter)(
                 space, start, module.executable, geometry.grid, start.resident, module.steps,
-                limit=max_instructions, seconds=timeout, observer=observer, describe=module.describe,
-                progress=progress,
+                limit=max_instructions, seconds=timeout, describe=module.describe,
+                progress=progress, host=host.serve,
             )  # fmt: skip
-            run.run()
+            with host:
+                run.run()
         finally:
             mapped.free()
             for buffer in temporary:
                 space.free(buffer)
         report = Report.of(kernel.name, geometry.grid, geometry.block, run.totals(), run.float_atomics, run.interpreted)
-        if not profile:
+        if counter is None:
             return report
         from mfma.emulator.profile import Profile
 
@@ -227,23 +215,25 @@ class Function:
             report,
             profile=Profile(
                 module.code, kernel, geometry.grid, geometry.block, lds, module.image.address, run.counts(),
-                None if lanes is None else lanes.lanes,
+                counter.items(),
             ),
         )  # fmt: skip
 
-    def _engine(self, name: str, observer: Observer | None, threads: int | None) -> Callable[..., Launch]:
+    def _engine(
+        self, name: str, observer: Observer | None, threads: int | None, counter: ActivityCounter | None
+    ) -> Callable[..., Launch]:
         if name not in ENGINES:
             raise OptionError(f"engine is {name!r}; give {' or '.join(ENGINES)}.")
         count = thread_count(threads)
         if name == "interpreter" or observer is not None:
             from mfma.emulator.interpreter.engine import Launch
 
-            return Launch
+            return functools.partial(Launch, observer=counter or observer)
         from mfma.emulator.translator.engine import NativeLaunch
 
         module = self.module
         if count > 1 and not module.independent(self.kernel):
             count = 1
-        # native code stays with the module and must not keep it alive
-        reach = functools.partial(Module.reachable, weakref.proxy(module))
-        return functools.partial(NativeLaunch, natives=module.natives, reach=reach, threads=count)
+        return functools.partial(
+            NativeLaunch, natives=module.natives, reach=module.reach, threads=count, counter=counter
+        )

@@ -1,9 +1,8 @@
 """What a launch executed, instruction by instruction, and what that means for an MI300X.
 
-Counts are exact. Where the interpreter has counted active lanes, bytes are those that active lanes ask for; else vector
-instructions count as if all 64 were active, which is an upper bound. A buffer instruction's lanes outside the range
-count, and one whose format only a descriptor in memory gives counts 4 bytes a component, the most that there are.
-Cycles are a bound of a model: see `mfma.emulator.cycles`.
+Counts are exact, and bytes are those that active lanes ask for. A buffer instruction's lanes outside the range count,
+and one whose format only a descriptor in memory gives counts 4 bytes a component, the most that there are. Cycles are
+those of models: of the banks of LDS by `mfma.timing.banks`, of the launch by `mfma.emulator.cycles`.
 """
 
 from __future__ import annotations
@@ -18,11 +17,13 @@ from mfma.codeobject import CodeObject, Kernel
 from mfma.emulator.cycles import Cycles, Load, cycles
 from mfma.emulator.decode import Instruction
 from mfma.emulator.occupancy import Occupancy, occupancy
+from mfma.emulator.profile_activity import Activity
 from mfma.emulator.profile_lines import Class, Line, Traffic, line_of, traffic
 from mfma.errors import CodeObjectError
 from mfma.isa.catalogue import find
 from mfma.isa.spec import MatrixOp
 from mfma.render import Table, fields, text
+from mfma.timing.banks import SOURCE
 
 __all__ = ["Profile"]
 
@@ -42,7 +43,6 @@ class Profile:
         code: what the kernel is in.
         kernel: what ran.
         grid, block: work-groups, and work-items of one.
-        counted_lanes: whether bytes are those of active lanes; else they are upper bounds.
         occupancy: how much of it an MI300X has room for.
     """
 
@@ -55,16 +55,15 @@ class Profile:
         lds: int,
         base: int,
         counts: Iterable[tuple[Instruction, int]],
-        lanes: Mapping[int, int] | None = None,
+        activity: Iterable[tuple[int, Activity]],
     ) -> None:
         self.kernel = kernel
         self.grid = grid
         self.block = block
-        self.counted_lanes = lanes is not None
         self.occupancy: Occupancy = occupancy(kernel, block, lds)
         self.code = code
         self._counts = list(counts)
-        self._lanes = None if lanes is None else dict(lanes)
+        self._activity = list(activity)
         self._base = base
 
     @functools.cached_property
@@ -75,8 +74,11 @@ class Profile:
         for instruction, count in self._counts:
             total[instruction.address] += count
             found[instruction.address] = instruction
+        active = dict.fromkeys(found, Activity())
+        for address, activity in self._activity:
+            active[address] += activity
         return tuple(
-            line_of(found[address], self._base, total[address], self._lanes)
+            line_of(found[address], self._base, total[address], active[address])
             for address in sorted(found)
             if total[address]
         )
@@ -118,12 +120,19 @@ class Profile:
         """Accesses by kind of memory. Flat instructions count apart: they reach global memory, LDS and scratch."""
         return traffic(self.lines)
 
-    @property
-    def lanes(self) -> float | None:
-        """Active lanes of vector ALU instructions on average, or None if they were not counted or none ran."""
-        vector = [line for line in self.lines if line.kind is Class.VALU and line.lanes is not None]
-        count = sum(line.count for line in vector)
-        return sum(line.lanes or 0 for line in vector) / count if count else None
+    @functools.cached_property
+    def lanes(self) -> Mapping[Class, float]:
+        """Active lanes on average, of 64, for each class of instructions that heed them and of which any ran."""
+        total: Counter[Class] = Counter()
+        for line in self.lines:
+            if line.lanes is not None:
+                total[line.kind] += line.lanes
+        return {kind: total[kind] / count for kind, count in self.mix.items() if kind in total}
+
+    @functools.cached_property
+    def banks(self) -> Activity:
+        """Cycles of the banks of LDS, of all instructions whose addresses matter for them; lanes of these."""
+        return sum((line.activity for line in self.lines if line.banked), Activity())
 
     @functools.cached_property
     def cycles(self) -> Cycles:
@@ -134,7 +143,8 @@ class Profile:
                 units[UNIT[kind]] += count
         nops = (line for line in self.lines if line.instruction.name == "s_nop")
         slots = self.executed + sum(line.count * (line.instruction.modifiers.imm % LONGEST_NOP) for line in nops)
-        load = Load(math.prod(self.grid), self.occupancy.waves, slots, self.matrix, units)
+        banks = self.banks.ideal + self.banks.lost
+        load = Load(math.prod(self.grid), self.occupancy.waves, slots, self.matrix, units, banks)
         return cycles(load, self.occupancy.groups)
 
     def source(self, address: int) -> str:
@@ -162,19 +172,33 @@ class Profile:
             "mix": {kind.value: count for kind, count in self.mix.items()},
             "matrix": [{"op": op.name, "count": n, "operations": n * op.operations} for op, n in self.matrix.items()],
             "operations": self.operations,
-            "bytes_are": "of active lanes" if self.counted_lanes else "upper bounds",
             "traffic": [one.as_dict() for one in self.traffic],
-            "active_lanes": self.lanes,
+            "active_lanes": {kind.value: lanes for kind, lanes in self.lanes.items()},
+            "lds_banks": {
+                "cycles": self.banks.ideal + self.banks.lost,
+                "cycles_lost": self.banks.lost,
+                "instructions": sum(line.count for line in self.lines if line.banked),
+                "conflicting": self.banks.conflicting,
+                "source": SOURCE,
+            },
             "occupancy": self.occupancy.as_dict(),
             "cycles": self.cycles.as_dict(),
-            "instructions": [
-                {
-                    "address": line.instruction.address, "text": line.instruction.text, "class": line.kind.value,
-                    "count": line.count, "lanes": line.lanes, "source": self.source(line.instruction.address) or None,
-                }
-                for line in self.lines
-            ],
+            "instructions": [self._as_dict(line) for line in self.lines],
+        }
+
+    def _as_dict(self, line: Line) -> dict[str, Any]:
+        found = {
+            "address": line.instruction.address, "text": line.instruction.text, "class": line.kind.value,
+            "count": line.count, "lanes": line.lanes, "source": self.source(line.instruction.address) or None,
         }  # fmt: skip
+        if line.banked:
+            activity = line.activity
+            found |= {
+                "lds_cycles": activity.ideal + activity.lost,
+                "lds_cycles_lost": activity.lost,
+                "conflicting": activity.conflicting,
+            }
+        return found
 
     def __str__(self) -> str:
         from mfma.emulator.profile_text import sections

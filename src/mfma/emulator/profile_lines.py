@@ -6,20 +6,15 @@ import enum
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mfma.emulator.decode import Access, Encoding, Instruction
 from mfma.emulator.decode.memory_records import Kind, Operation
+from mfma.emulator.profile_activity import Activity, bank_access
 from mfma.emulator.reach import BY_REGISTER, ENDS
-from mfma.emulator.semantics.machine import EXEC
 from mfma.emulator.semantics.registry import DEFINITIONS, Basis
-from mfma.emulator.semantics.values import WAVE
 
-if TYPE_CHECKING:
-    from mfma.emulator.interpreter.engine import Observer
-    from mfma.emulator.interpreter.wave import Wave
-
-__all__ = ["Class", "LaneCounter", "Line", "Traffic", "class_of", "line_of", "traffic"]
+__all__ = ["Class", "Line", "Traffic", "class_of", "line_of", "traffic"]
 
 
 class Class(enum.Enum):
@@ -69,31 +64,6 @@ def class_of(instruction: Instruction) -> Class:
     return Class.MFMA if DEFINITIONS[instruction.name].basis is Basis.MATRIX else Class.VALU
 
 
-class LaneCounter:
-    """Observer of a launch that adds up the active lanes of instructions that heed EXEC.
-
-    Args:
-        observer: another one, which sees what it would see alone.
-
-    Attributes:
-        lanes: sums, by device address.
-    """
-
-    def __init__(self, observer: Observer | None = None) -> None:
-        self.observer = observer
-        self.lanes: Counter[int] = Counter()
-
-    def before(self, wave: Wave, instruction: Instruction) -> Any:
-        """Count, and ask the other observer."""
-        self.lanes[instruction.address] += int(wave.s[EXEC]).bit_count() + int(wave.s[EXEC + 1]).bit_count()
-        return self.observer.before(wave, instruction) if self.observer is not None else None
-
-    def after(self, wave: Wave, instruction: Instruction, seen: Any) -> None:
-        """Tell the other observer."""
-        if self.observer is not None:
-            self.observer.after(wave, instruction, seen)
-
-
 @dataclass(frozen=True)
 class Line:
     """One instruction that ran.
@@ -102,21 +72,30 @@ class Line:
         instruction: it, at its address in the image, as the disassembler prints it.
         kind: its class.
         count: how many waves executed it.
-        lanes: active lanes of all executions together, or None if they were not counted or do not matter.
+        activity: sums over these executions, of instructions that heed EXEC; of the banks of LDS only if ``banked``.
     """
 
     instruction: Instruction
     kind: Class
     count: int
-    lanes: int | None = None
+    activity: Activity
+
+    @property
+    def lanes(self) -> int | None:
+        """Active lanes of all executions together, or None if the instruction does not heed them."""
+        return None if self.kind in LANELESS else self.activity.lanes
+
+    @property
+    def banked(self) -> bool:
+        """Whether it accesses LDS in a way that may lose cycles to bank conflicts."""
+        return bank_access(self.instruction) is not None
 
     @property
     def transfers(self) -> int:
-        """Lanes that access memory, of all executions together; all 64 of each if lanes were not counted."""
+        """Lanes that access memory, of all executions together."""
         access = self.instruction.row.access
-        if self.kind is Class.SMEM or (access is not None and access.operation in ONCE):
-            return self.count
-        return WAVE * self.count if self.lanes is None else self.lanes
+        once = access is not None and access.operation in ONCE
+        return self.count if self.lanes is None or once else self.lanes
 
     @property
     def bytes(self) -> int:
@@ -180,9 +159,8 @@ def traffic(lines: Iterable[Line]) -> tuple[Traffic, ...]:
     return tuple(Traffic(space, *(sums[space][key] for key in keys)) for space in ordered if space in sums)
 
 
-def line_of(instruction: Instruction, base: int, count: int, lanes: Mapping[int, int] | None) -> Line:
-    """A line of a profile, from a device address, an image at ``base``, and sums of active lanes by device address."""
+def line_of(instruction: Instruction, base: int, count: int, activity: Activity) -> Line:
+    """A line of a profile, from an instruction at a device address and an image at ``base``."""
     i, kind = instruction, class_of(instruction)
     moved = Instruction(i.address - base, i.size, i.word, i.row, i.dst, i.src, i.modifiers)
-    counted = None if lanes is None or kind in LANELESS else lanes.get(i.address, 0)
-    return Line(moved, kind, count, counted)
+    return Line(moved, kind, count, Activity() if kind in LANELESS else activity)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Collection, Iterator
+from functools import cached_property
 
 from mfma.codeobject import CodeObject
 from mfma.codeobject.elf import SymbolKind
 from mfma.emulator.decode import Instruction, Undecoded, decode
 from mfma.errors import DecodeError
 
-__all__ = ["reachable"]
+__all__ = ["BY_REGISTER", "Reach", "reachable"]
 
 ENDS = {"s_endpgm", "s_endpgm_saved", "s_endpgm_ordered_ps_done", "s_branch", "s_setpc_b64"}
 """Instructions behind which a wave does not go on."""
@@ -53,3 +55,46 @@ def _functions(code: CodeObject) -> list[int]:
     kernels = {kernel.entry for kernel in code.kernels.values()}
     symbols = (symbol for symbol in code.symbols if symbol.kind is SymbolKind.FUNC and symbol.defined)
     return [symbol.address for symbol in symbols if symbol.address not in kernels]
+
+
+class Reach:
+    """What waves may come to in a code object in device memory; see `reachable`.
+
+    Args:
+        code: the object.
+        base: device address of its image.
+    """
+
+    def __init__(self, code: CodeObject, base: int) -> None:
+        self.base = base
+        self._code = code
+        self._found: list[dict[int, Instruction | Undecoded]] = []
+
+    def of(self, entry: int) -> Collection[Instruction | Undecoded]:
+        """What is reached from an address of the image, or from an earlier one that leads there."""
+        for found in self._found:
+            if entry in found:
+                return found.values()
+        found = {item.address: item for item in reachable(self._code, entry)}
+        self._found.append(found)
+        return found.values()
+
+    def __call__(self, address: int) -> list[Instruction]:
+        """Instructions, at device addresses, that a wave may come to from a device address on."""
+        return [
+            Instruction(self.base + i.address, i.size, i.word, i.row, i.dst, i.src, i.modifiers)
+            for i in self.of(address - self.base)
+            if isinstance(i, Instruction)
+        ]
+
+    def name(self, what: str, *more: object) -> str:
+        """Name of something that follows from all code of the object and ``more``; equal in every process."""
+        return hashlib.sha256(self._digest + repr((what, *more)).encode()).hexdigest()[:24]
+
+    @cached_property
+    def _digest(self) -> bytes:
+        digest = hashlib.sha256(repr(_functions(self._code)).encode())
+        for address, text in self._code.text:
+            digest.update(f" {address} {len(text)} ".encode())
+            digest.update(text)
+        return digest.digest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import functools
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -81,13 +81,11 @@ class Report:
         interpreted: int = 0,
     ) -> Report:
         """Collect what a launch counted."""
-        total: Counter[str] = Counter()
-        names = {}
+        total: dict[tuple[str, str], int] = {}
         for instruction, count in counts:
-            total[instruction.mnemonic] += count
-            names[instruction.mnemonic] = instruction.name
-        most = sorted(total.items(), key=lambda item: (-item[1], item[0]))
-        ran = tuple(Ran(mnemonic, count, *evidence_of(names[mnemonic])) for mnemonic, count in most if count)
+            kind = instruction.mnemonic, instruction.name
+            total[kind] = total.get(kind, 0) + count
+        ran = _ran(tuple((mnemonic, name, count) for (mnemonic, name), count in total.items() if count))
         return cls(kernel, grid, block, sum(total.values()), ran, float_atomics, interpreted)
 
     @property
@@ -141,6 +139,14 @@ def _level(name: str) -> Level:
         raise OptionError(f"{name!r} is no level of evidence; give one of {', '.join(Level)}.") from None
 
 
+@functools.lru_cache(256)
+def _ran(counts: tuple[tuple[str, str, int], ...]) -> tuple[Ran, ...]:
+    """Mnemonics, names and counts, the most frequent first; the same object for all launches that did the same."""
+    found = [Ran(mnemonic, count, *evidence_of(name)) for mnemonic, name, count in counts]
+    return tuple(sorted(found, key=lambda ran: (-ran.count, ran.mnemonic)))
+
+
+@functools.cache
 def evidence_of(name: str) -> tuple[str, str]:
     """Level of a defined instruction's bits and where it comes from, as `Ran` has them."""
     definition = DEFINITIONS[name]

@@ -15,20 +15,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from mfma.emulator.interpreter.wave import Status
+from mfma.emulator.translator.layout import Status
 
 if TYPE_CHECKING:
     from mfma.emulator.interpreter.wave import Group, Wave
 
-__all__ = ["FIRST", "TURN", "Index", "indices", "run"]
+__all__ = ["FIRST", "TURN", "Index", "indices", "run", "turn"]
 
 FIRST, TURN = 500, 10_000
 """Instructions after which a wave lets others run, the first time and at most."""
 
 Index = tuple[int, int, int]
 """Numbers of a work-group in x, y and z."""
+
+UnderWay = TypeVar("UnderWay")
 
 
 def indices(grid: Index) -> Iterator[Index]:
@@ -41,38 +43,37 @@ def indices(grid: Index) -> Iterator[Index]:
     return ((x, y, z) for z in range(depth) for y in range(height) for x in range(width))
 
 
-def run(
-    groups: Iterator[Index],
-    resident: int,
-    begin: Callable[[Index], Group],
-    run_wave: Callable[[Wave], None],
-    end: Callable[[Group], None],
-) -> None:
+def run(resident: int, start: Callable[[], UnderWay | None], turn: Callable[[UnderWay], bool]) -> None:
     """Run work-groups to their ends.
 
     Args:
-        groups: their numbers.
         resident: how many are under way at once, at most.
-        begin: makes a work-group.
-        run_wave: runs a wave from where it is until its status is another one than ``READY``.
-        end: gets every work-group that has ended.
+        start: lets work-groups begin, each with its first turn, until one is still under way after it, and gives that
+            one; None if there are no more. A work-group that ends in its first turn never takes a place.
+        turn: lets a work-group have its turn; whether it is still under way.
     """
-    under_way: deque[Group] = deque()
+    under_way: deque[UnderWay] = deque()
     while True:
-        while len(under_way) < resident and (index := next(groups, None)) is not None:
-            # a work-group that ends in its first turn never takes a place
-            _turn(under_way, begin(index), run_wave, end)
+        while len(under_way) < resident and (group := start()) is not None:
+            under_way.append(group)
         if not under_way:
             return
         under_way.reverse()
         for _ in range(len(under_way)):
-            _turn(under_way, under_way.popleft(), run_wave, end)
+            group = under_way.popleft()
+            if turn(group):
+                under_way.append(group)
 
 
-def _turn(
-    under_way: deque[Group], group: Group, run_wave: Callable[[Wave], None], end: Callable[[Group], None]
-) -> None:
-    """Let every wave of a work-group run until it yields; if some have not ended then, it stays under way."""
+def turn(group: Group, run_wave: Callable[[Wave], None]) -> bool:
+    """Let every wave of a work-group run until it yields; whether some have not ended then.
+
+    Native code has the same in `mfma.emulator.translator.turn`.
+
+    Args:
+        group: the work-group.
+        run_wave: runs a wave from where it is until its status is another one than ``READY``.
+    """
     for wave in group.waves:
         wave.turn = wave.executed + min(max(wave.executed, FIRST), TURN)
         if wave.status is Status.YIELDED:
@@ -83,9 +84,9 @@ def _turn(
                 run_wave(wave)
         left = {wave.status for wave in group.waves} - {Status.ENDED}
         if not left:
-            return end(group)
+            return False
         if Status.YIELDED in left:
-            return under_way.append(group)
+            return True
         for wave in group.waves:
             if wave.status is Status.BARRIER:
                 wave.status = Status.READY

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from mfma.emulator.interpreter.wave import Group, Wave
 from mfma.emulator.semantics.machine import ACC, EXEC
 from mfma.emulator.semantics.values import WAVE
 
-__all__ = ["Start"]
+__all__ = ["Start", "dispatch_packet", "resident"]
 
 UNITS, UNIT_SIMDS, UNIT_LDS, SIMD_WAVES, SIMD_VGPRS = 304, 4, 65_536, 8, 512
 """An MI300X's compute units; of one its SIMDs and bytes of LDS; of a SIMD the waves and registers of a lane."""
@@ -66,25 +67,19 @@ class Start:
 
     @property
     def resident(self) -> int:
-        """Work-groups that are under way at once, at most: those that an MI300X has room for, within `ROOM`."""
-        waves = self.geometry.waves
-        in_unit = UNIT_SIMDS * min(SIMD_WAVES, SIMD_VGPRS // self.kernel.descriptor.vgprs) // waves
-        if self.lds:
-            in_unit = min(in_unit, UNIT_LDS // self.lds)
-        bytes_ = waves * WAVE * (4 * 2 * ACC + self.scratch) + self.lds
-        return max(1, min(UNITS * in_unit, ROOM // bytes_))
+        """Work-groups that are under way at once, at most."""
+        return resident(self.kernel, self.geometry, self.lds, self.scratch)
 
     @functools.cached_property
     def _first(self) -> int:
         """Address of the first instruction that runs."""
         return self.entry + (PRELOAD_PROLOGUE if self.kernel.descriptor.kernarg_preload_spec_length else 0)
 
-    @functools.cached_property
+    @property
     def _items(self) -> npt.NDArray[Any]:
         """Numbers of the work-items in x, y and z as v0 has them, for every wave and lane."""
         x, y, _ = self.geometry.block
-        numbers = np.arange(self.geometry.waves * WAVE, dtype=np.uint32)
-        return (numbers % x | numbers // x % y << 10 | numbers // (x * y) << 20).reshape(-1, WAVE)
+        return _items(x, y, self.geometry.waves)
 
     @functools.cached_property
     def mode(self) -> int:
@@ -99,6 +94,14 @@ class Start:
             | d.enable_ieee_mode << 9
             | d.fp16_ovfl << 23
         )
+
+    @functools.cached_property
+    def numbers(self) -> tuple[int | None, ...]:
+        """SGPRs that begin with the numbers of the work-group in x, y and z; None where the descriptor wants none."""
+        d = self.kernel.descriptor
+        wanted = d.enable_sgpr_workgroup_id_x, d.enable_sgpr_workgroup_id_y, d.enable_sgpr_workgroup_id_z
+        registers = itertools.count(d.user_sgpr_count)
+        return tuple(next(registers) if asked else None for asked in wanted)
 
     def _scalars(self, index: tuple[int, int, int]) -> list[int]:
         """SGPRs from s0 on: what the descriptor asks for, in the order of LLVM's AMDGPUUsage."""
@@ -119,11 +122,34 @@ class Start:
             data = self.preloaded.ljust(4 * (offset + length), b"\0")
             words += struct.unpack_from(f"<{length}I", data, 4 * offset)
         words = words[: d.user_sgpr_count] + [0] * max(0, d.user_sgpr_count - len(words))
-        wanted_ids = (d.enable_sgpr_workgroup_id_x, d.enable_sgpr_workgroup_id_y, d.enable_sgpr_workgroup_id_z)
-        words += [number for wanted, number in zip(wanted_ids, index, strict=True) if wanted]
+        words += [number for register, number in zip(self.numbers, index, strict=True) if register is not None]
         if d.enable_sgpr_workgroup_info:
             words.append(self.geometry.waves)
         return words
+
+
+def resident(kernel: Kernel, geometry: Geometry, lds: int, scratch: int) -> int:
+    """Work-groups that are under way at once, at most: those that an MI300X has room for, within `ROOM`.
+
+    Args:
+        kernel: what is launched.
+        geometry: its size.
+        lds, scratch: bytes per work-group and per lane.
+    """
+    waves = geometry.waves
+    in_unit = UNIT_SIMDS * min(SIMD_WAVES, SIMD_VGPRS // kernel.descriptor.vgprs) // waves
+    if lds:
+        in_unit = min(in_unit, UNIT_LDS // lds)
+    bytes_ = waves * WAVE * (4 * 2 * ACC + scratch) + lds
+    return max(1, min(UNITS * in_unit, ROOM // bytes_))
+
+
+@functools.lru_cache(64)
+def _items(x: int, y: int, waves: int) -> npt.NDArray[Any]:
+    numbers = np.arange(waves * WAVE, dtype=np.uint32)
+    items = (numbers % x | numbers // x % y << 10 | numbers // (x * y) << 20).reshape(-1, WAVE)
+    items.flags.writeable = False
+    return items
 
 
 def dispatch_packet(geometry: Geometry, lds: int, scratch: int, arguments: int) -> bytes:

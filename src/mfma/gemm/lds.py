@@ -1,13 +1,10 @@
 """Local data share: where the elements of a tile lie, and how many cycles a wave needs to reach them.
 
-A compute unit of CDNA3 has 64 KiB of LDS in 32 banks of 4 bytes (CDNA3 ISA manual, chapter "Data Share": "64 kB ...
-32 banks"). A bank serves one of its words in a cycle, to any number of lanes. Which lanes share a cycle depends on the
-width of the access: `PHASES`.
+How its banks serve a wave is the business of `mfma.timing.banks`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,21 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mfma.isa.spec import WAVE
+from mfma.timing.banks import BANK_BYTES, BANKS, PHASES, SOURCE, bank_cycles
 
 __all__ = ["BANKS", "BANK_BYTES", "DIRECT_BYTES", "LDS_BYTES", "PHASES", "SOURCE", "Access", "TileLayout", "access"]
 
 LDS_BYTES = 64 * 1024
 """LDS of a compute unit; a work-group can have all of it."""
-BANKS = 32
-BANK_BYTES = 4
 DIRECT_BYTES = WAVE * BANK_BYTES
 """Bytes that a wave moves from memory to LDS with one ``global_load_lds_dword``."""
-
-SOURCE = (
-    "CDNA3 ISA manual: 64 KiB of LDS per compute unit in 32 banks of 4 bytes; lanes that share a cycle: AMD, "
-    '"Avoiding LDS Bank Conflicts on AMD GPUs Using CK-Tile Framework" for 128-bit accesses, consecutive lanes '
-    "of 128 bytes in all for the others (assumption)"
-)
 
 
 @dataclass(frozen=True)
@@ -88,26 +78,6 @@ class TileLayout:
         return row * self.row_bytes + column * self.bits // 8
 
 
-def _consecutive(lanes: int) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(range(first, first + lanes)) for first in range(0, WAVE, lanes))
-
-
-def _read_128() -> Iterator[tuple[int, ...]]:
-    for half in (0, 32):
-        for first, second in ((0, 20), (4, 16), (8, 28), (12, 24)):
-            yield tuple(half + start + lane for start in (first, second) for lane in range(4))
-
-
-PHASES = {
-    ("read", 16): tuple(_read_128()),
-    ("write", 16): _consecutive(8),
-    ("read", 8): _consecutive(16),
-    ("write", 8): _consecutive(16),
-    ("read", 4): _consecutive(32),
-    ("write", 4): _consecutive(32),
-}
-"""Direction and bytes per lane -> the lanes that are served together; narrower accesses go as those of 4 bytes."""
-
 WIDTHS = (16, 8, 4, 2, 1)
 """Bytes that one lane can read or write with one instruction (``ds_read_b128`` to ``ds_read_u8``)."""
 
@@ -162,11 +132,8 @@ def access(addresses: NDArray[Any], size: int, direction: str, active: NDArray[n
     width = _width(waves[taking], size)
     starts = waves[:, :, :: max(width // size, 1)].swapaxes(1, 2).reshape(-1, WAVE)
     taken = np.repeat(taking, len(starts) // len(waves), axis=0)
-    lanes = np.array(PHASES[direction, max(width, BANK_BYTES)])
-    phases, served = starts[:, lanes].reshape(-1, lanes.shape[1]), taken[:, lanes].reshape(-1, lanes.shape[1])
     instructions = int(np.count_nonzero(taken.any(axis=1)))
-    busy = served.any(axis=1)
-    return Access(instructions, width, int(_busiest_bank(phases[busy], served[busy], width).sum()), int(busy.sum()))
+    return Access(instructions, width, *bank_cycles(starts, width, direction, taken))
 
 
 def _width(addresses: NDArray[Any], size: int) -> int:
@@ -179,14 +146,3 @@ def _width(addresses: NDArray[Any], size: int) -> int:
         if np.all(runs[..., 0] % width == 0) and np.all(np.diff(runs, axis=-1) == size):
             return width
     return size
-
-
-def _busiest_bank(addresses: NDArray[Any], active: NDArray[np.bool_], width: int) -> NDArray[np.int64]:
-    """Cycles of each phase (phases, lanes): the most different words that one bank is asked for."""
-    words = addresses[..., None] // BANK_BYTES + np.arange(max(width // BANK_BYTES, 1))
-    words = np.sort(np.where(active[..., None], words, -1).reshape(len(addresses), -1), axis=1)
-    new = words >= 0
-    new[:, 1:] &= words[:, 1:] != words[:, :-1]
-    bank = np.arange(len(words))[:, None] * BANKS + words % BANKS
-    asked = np.bincount(bank[new], minlength=len(words) * BANKS).reshape(-1, BANKS)
-    return np.asarray(asked.max(axis=1, initial=0))

@@ -81,12 +81,9 @@ def _target_machine() -> llvm.TargetMachine:
 
 
 @functools.cache
-def _source_digest(modules: tuple[str, ...]) -> bytes:
-    digest = hashlib.sha256()
-    for module in modules:
-        path = importlib.import_module(module).__file__
-        digest.update(Path(str(path)).read_bytes())
-    return digest.digest()
+def _source_digest(module: str) -> bytes:
+    path = importlib.import_module(module).__file__
+    return hashlib.sha256(Path(str(path)).read_bytes()).digest()
 
 
 def compile_object(module: str, level: int = 3) -> bytes:
@@ -160,16 +157,17 @@ def library(
 
 def cache_key(parameters: Sequence[object], sources: Sequence[str]) -> str:
     """Digest of all that decides machine code: parameters, the text of the modules ``sources``, CPU and LLVM."""
-    key = hashlib.sha256(_source_digest((__name__, "mfma.native.simd", *sources)))
+    key = hashlib.sha256(b"".join(map(_source_digest, (__name__, "mfma.native.simd", *sources))))
     key.update(repr((tuple(parameters), host(), llvmlite.__version__, llvm.llvm_version_info)).encode())
     return key.hexdigest()[:32]
 
 
-def load_object(code: bytes) -> Callable[[str], int]:
+def load_object(*codes: bytes) -> Callable[[str], int]:
     """Load machine code for as long as the process runs; returns addresses by name."""
     with _LOCK:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        for code in codes:
+            engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
         _ENGINES.append(engine)  # the code lives as long as its engine
     return lambda name: int(engine.get_function_address(name))

@@ -54,6 +54,7 @@ class Launch:
         observer: asked before each instruction and, unless it said None, told after it.
         describe: names the place of a device address in messages.
         progress: called with the work-groups that have ended and all of them, at the end of each.
+        host: called when waves of a work-group let others run, to answer those that wait for the host.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Launch:
         observer: Observer | None = None,
         describe: Callable[[int], str] = hex,
         progress: Callable[[int, int], None] | None = None,
+        host: Callable[[], None] | None = None,
     ) -> None:
         self.space = space
         self.start = start
@@ -81,6 +83,7 @@ class Launch:
         self.observer = observer
         self.describe = describe
         self.progress = progress
+        self.host = host
         self.ended = 0
         self.steps = steps
         self.tally: Counter[Step] = Counter()
@@ -99,10 +102,26 @@ class Launch:
         """
         with default_environment(), np.errstate(all="ignore"):
             try:
-                schedule.run(self.pending, self.resident, self._begin, self._run_wave, self._end)
+                schedule.run(self.resident, self._start, self._turn)
             finally:
                 for group in self.groups:  # their waves refer to them, and to the launch
                     group.waves.clear()
+
+    def _start(self) -> Any:
+        """Let work-groups begin; see `mfma.emulator.schedule.run`."""
+        for index in self.pending:
+            group = self._begin(index)
+            if self._turn(group):
+                return group
+        return None
+
+    def _turn(self, group: Any) -> bool:
+        """Let a work-group have its turn; whether it is still under way."""
+        if schedule.turn(group, self._run_wave):
+            self._yielded(group)
+            return True
+        self._end(group)
+        return False
 
     def _begin(self, index: tuple[int, int, int]) -> Group:
         group = self.start(self, index)
@@ -111,6 +130,14 @@ class Launch:
             self.waves += 1
         self.groups.add(group)
         return group
+
+    def _yielded(self, group: Group) -> None:
+        if self.host is not None:
+            try:
+                self.host()
+            except MfmaError as error:
+                error.args = (f"work-group {group.index}: {error}",)
+                raise
 
     def _end(self, group: Group) -> None:
         self.float_order.close(group.lds)
@@ -126,9 +153,9 @@ class Launch:
         while wave.status is Status.READY:
             self._execute(wave)
             if wave.executed & 0x3FF == 0:
-                self._watch(wave, wave.executed - before)
+                self._watch(wave, self.executed + wave.executed - before)
         self.executed += wave.executed - before
-        self._watch(wave, 0)
+        self._watch(wave, self.executed)
 
     def _execute(self, wave: Wave) -> None:
         """Execute the wave's next instruction."""
@@ -151,9 +178,9 @@ class Launch:
         except MfmaError as error:
             raise self._placed(error, wave) from None
 
-    def _watch(self, wave: Wave, more: int) -> None:
-        """End a launch that runs too long."""
-        if self.limit is not None and self.executed + more > self.limit:
+    def _watch(self, wave: Wave, executed: int) -> None:
+        """End a launch that runs too long, now that so many instructions have been executed."""
+        if self.limit is not None and executed > self.limit:
             after, option = f"{self.limit:,} instructions", "max_instructions"
         elif self.deadline is not None and time.monotonic() > self.deadline:
             after, option = f"{self.seconds:g} s", "timeout"

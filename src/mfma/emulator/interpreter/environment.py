@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 from collections.abc import Iterator
 
 __all__ = ["default_environment"]
@@ -17,7 +18,7 @@ ROOM = 256
 @contextlib.contextmanager
 def default_environment() -> Iterator[None]:
     """Run the block in C's default environment, whatever another library left on this thread, and restore that."""
-    libm = ctypes.CDLL(None)
+    libm = _libm()
     saved = ctypes.create_string_buffer(ROOM)
     libm.fegetenv(saved)
     libm.fesetenv(FE_DFL_ENV)
@@ -25,3 +26,8 @@ def default_environment() -> Iterator[None]:
         yield
     finally:
         libm.fesetenv(saved)
+
+
+@functools.cache
+def _libm() -> ctypes.CDLL:
+    return ctypes.CDLL(None)

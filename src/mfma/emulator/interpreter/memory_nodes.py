@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mfma.emulator.interpreter.float_order import NUMBERS
 from mfma.emulator.interpreter.memory_places import (
     ATOMIC,
     LOAD,
@@ -94,7 +95,7 @@ def _keep(wave: WaveMemory, cells: Array, where: Lanes) -> None:
 
 def _note_order(wave: WaveMemory, memory: Array, offsets: Lanes, lanes: Lanes) -> None:
     if not np.may_share_memory(memory, wave.scratch):  # no two lanes share scratch
-        numbers = (lanes + WAVE * wave.serial + 1).astype(np.uint32)
+        numbers = ((lanes + WAVE * wave.serial) % NUMBERS + 1).astype(np.uint32)
         wave.float_order.note(memory, offsets, numbers)
 
 

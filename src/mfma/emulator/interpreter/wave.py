@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from mfma.emulator.interpreter.float_order import FloatOrder
 from mfma.emulator.memory import Bytes
 from mfma.emulator.semantics.machine import EXEC
 from mfma.emulator.semantics.values import WAVE
-from mfma.emulator.translator.layout import FIELDS, SCALARS, SCRATCH, SGPRS, VGPRS, Field, address, block
+from mfma.emulator.translator.layout import FIELDS, SCALARS, SCRATCH, SGPRS, VGPRS, Field, Status, address, block
 
 if TYPE_CHECKING:
     from mfma.emulator.interpreter.engine import Launch
@@ -19,13 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Group", "Status", "Wave"]
 
 
-class Status(Enum):
-    """What a wave is doing."""
-
-    READY = auto()
-    YIELDED = auto()  # its turn is over; it can go on
-    BARRIER = auto()
-    ENDED = auto()
+STATUSES = tuple(Status)
 
 
 def _field(number: Field) -> Any:
@@ -74,6 +67,7 @@ class Wave:
         executed: instructions so far, the current one included.
         turn: what ``executed`` is when the wave's turn is over; it yields at the next backward jump.
         at: address of the instruction that it executes or executed last; 0 before the first.
+        status: whether it can go on.
         serial: its number in the launch.
         undo: what stores of the instruction overwrote, if it has several: memory, indices, old elements.
     """
@@ -95,9 +89,8 @@ class Wave:
         self.fields[Field.NUMBER] = number
         self.pc = pc
         self.mode = mode
-        self.status = Status.READY
-        self.serial = 0
         self.float_order = group.float_order
+        self.fields[Field.FLOAT_ORDER] = group.float_order.place
         self.undo: list[tuple[Any, Any, Any]] | None = None
         self._mask: Any = None
 
@@ -106,9 +99,18 @@ class Wave:
     executed = _field(Field.EXECUTED)
     turn = _field(Field.TURN)
     at = _field(Field.AT)
+    serial = _field(Field.SERIAL)
 
     @property
-    def scc(self) -> Any:  # noqa: D102, see the attributes of the class
+    def status(self) -> Status:  # noqa: D102, see the attributes of the class
+        return STATUSES[self.fields[Field.STATUS]]
+
+    @status.setter
+    def status(self, value: Status) -> None:
+        self.fields[Field.STATUS] = value
+
+    @property
+    def scc(self) -> Any:  # noqa: D102
         return np.bool_(self.fields[Field.SCC])
 
     @scc.setter

@@ -11,21 +11,32 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from mfma.emulator.interpreter.float_order import CELL, NUMBERS, RECORD, SHARED, Head, Row
 from mfma.emulator.memory import PRIVATE_BASE, SHARED_BASE
 from mfma.emulator.semantics.machine import Space
 from mfma.emulator.semantics.values import WAVE
 from mfma.emulator.translator.layout import BUFFER_WORDS, Field
 from mfma.native.simd import I1, I8, I32, I64, POINTER, Kernel, Value, vector
 
-__all__ = ["LOCATE", "SIZES", "SOURCES", "find_symbol", "load_symbol", "names", "store_symbol", "write"]
+__all__ = [
+    "FIND_SUMS", "LOCATE", "NOTE_SUMS", "SIZES", "SOURCES", "find_symbol", "load_symbol", "names", "store_symbol",
+    "write",
+]  # fmt: skip
 
 SIZES = (1, 2, 4, 8, 12, 16)
 """Bytes that a lane can load or store."""
-SOURCES = ("mfma.emulator.translator.addresses", "mfma.emulator.translator.layout")
+SOURCES = (
+    "mfma.emulator.translator.addresses", "mfma.emulator.translator.layout",
+    "mfma.emulator.interpreter.float_order",
+)  # fmt: skip
 CHUNK = 8
 START, END, HOST, WRITABLE = range(BUFFER_WORDS)
+CELL_SHIFT, RECORD_SHIFT = (bytes_.bit_length() - 1 for bytes_ in (CELL, RECORD.itemsize))
+COUNT, WHO = range(2)
 LOCATE = "mfma_wave_bytes"
 """Name of the function that finds bytes of global memory."""
+FIND_SUMS, NOTE_SUMS = "mfma_find_sums", "mfma_note_sums"
+"""Names of the functions that find the cells of float sums in their record, and that write there."""
 
 
 def find_symbol(space: Space) -> str:
@@ -46,7 +57,7 @@ def store_symbol(bytes_: int) -> str:
 def names() -> list[str]:
     """Names of all functions here."""
     movers = [symbol(bytes_) for bytes_ in SIZES for symbol in (load_symbol, store_symbol)]
-    return [LOCATE, *map(find_symbol, Space), *movers]
+    return [LOCATE, FIND_SUMS, NOTE_SUMS, *map(find_symbol, Space), *movers]
 
 
 def write(module: ir.Module) -> None:
@@ -55,6 +66,8 @@ def write(module: ir.Module) -> None:
     place = _write_place(module, search)
     for space in Space:
         _Finder(module, space, search, place)
+    _write_find_sums(module, search)
+    _write_note_sums(module)
     for bytes_ in SIZES:
         _write_load(module, bytes_)
         _write_store(module, bytes_)
@@ -86,16 +99,14 @@ def _call(kernel: Kernel, function: ir.Function, *arguments: Value) -> Value:
     return Value(kernel, kernel.builder.call(function, [argument.raw for argument in arguments]))
 
 
-def _row(kernel: Kernel, row: Value) -> list[Value]:
-    return [kernel.load(_pointer(row), word, I64) for word in range(BUFFER_WORDS)]
+def _row(kernel: Kernel, row: Value, words: int = BUFFER_WORDS) -> list[Value]:
+    return [kernel.load(_pointer(row), word, I64) for word in range(words)]
 
 
 def _write_search(module: ir.Module) -> ir.Function:
-    """``i64 search(wave, address)``: the table's row of the buffer that begins at or last before an address, or 0."""
-    kernel = Kernel(module, "search", [POINTER, I64], exported=False, result=I64)
-    wave, address = kernel.arguments
-    table, count = _field(kernel, wave, Field.BUFFERS), _field(kernel, wave, Field.BUFFER_COUNT)
-    row = 8 * BUFFER_WORDS
+    """``i64 search(table, count, row, address)``: the last row of so many bytes whose first word is not above, or 0."""
+    kernel = Kernel(module, "search", [I64, I64, I64, I64], exported=False, result=I64)
+    table, count, row, address = kernel.arguments
     with kernel.loop_carrying(64 - count.leading_zeros(), [table, count]) as (_, rows):
         first, left = rows  # those that it may be: the first, and how many
         middle = first + left.shr(1) * row
@@ -110,11 +121,17 @@ def _write_search(module: ir.Module) -> ir.Function:
     return kernel.function
 
 
+def _search_buffers(kernel: Kernel, search: ir.Function, wave: Value, address: Value) -> Value:
+    """The row of the buffer that begins at or last before a device address, or 0."""
+    table, count = _field(kernel, wave, Field.BUFFERS), _field(kernel, wave, Field.BUFFER_COUNT)
+    return _call(kernel, search, table, count, kernel.constant(I64, 8 * BUFFER_WORDS), address)
+
+
 def _write_place(module: ir.Module, search: ir.Function) -> ir.Function:
     """``i64 wave_bytes(wave, address, bytes, write)``: host address of bytes of global memory, or 0."""
     kernel = Kernel(module, LOCATE, [POINTER, I64, I64, I64], exported=False, result=I64)
     wave, address, bytes_, writes = kernel.arguments
-    row = _call(kernel, search, wave, address)
+    row = _search_buffers(kernel, search, wave, address)
     result = kernel.array(I64, 1)
     kernel.constant(I64, 0).store(result)
     with kernel.when(row > 0):
@@ -186,7 +203,7 @@ class _Finder:
         """Nearly always all lanes are in the buffer of the first."""
         kernel = self.kernel
         first = kernel.call("llvm.cttz", self.mask, kernel.constant(I1, 0)) & (WAVE - 1)
-        row = _call(kernel, search, self.wave, kernel.load(self.addresses, first, I64))
+        row = _search_buffers(kernel, search, self.wave, kernel.load(self.addresses, first, I64))
         together = kernel.array(I64, 1)
         kernel.constant(I64, 0).store(together)
         with kernel.when(row > 0):
@@ -219,6 +236,65 @@ class _Finder:
             found = (offset > size - self.bytes).select(there.like(0), there)
             host = address.shr(32).equals(base >> 32).select(found, host)
         return host
+
+
+# the record of float sums
+
+
+def _write_find_sums(module: ir.Module, search: ir.Function) -> None:
+    """``i64 find(wave, hosts, mask, cells)``: host addresses of what is kept of the cells to which lanes add.
+
+    Those of scratch, which no two lanes share, are 0. It returns 0 if some memory has no record, and says where.
+    """
+    kernel = Kernel(module, FIND_SUMS, [POINTER, POINTER, I64, POINTER], exported=False, result=I64)
+    wave, hosts, mask, cells = kernel.arguments
+    head = _pointer(_field(kernel, wave, Field.FLOAT_ORDER))
+    rows, count = (kernel.load(head, word, I64) for word in (Head.ROWS, Head.COUNT))
+    own, own_size = (_field(kernel, wave, field) for field in (Field.SCRATCH, Field.SCRATCH_SIZE))
+    zero = kernel.constant(I64, 0)
+    found, missing = kernel.array(I64, len(Row)), kernel.array(I64, 1)  # the row of the lane before
+    for word in Row:
+        zero.store(found, word)
+    zero.store(missing)
+    with kernel.loop(WAVE) as lane, kernel.when((mask.shr(lane) & 1) > 0):
+        host = kernel.load(hosts, lane, I64)
+        with kernel.when(_holds(found, host) ^ 1):
+            row = _call(kernel, search, rows, count, kernel.constant(I64, 8 * len(Row)), host)
+            with kernel.when(row > 0):
+                for word, value in zip(Row, _row(kernel, row, len(Row)), strict=True):
+                    value.store(found, word)
+        start, first = (kernel.load(found, word, I64) for word in (Row.START, Row.CELLS))
+        is_there = _holds(found, host)
+        is_there.select(first + ((host - start).shr(CELL_SHIFT) << RECORD_SHIFT), zero).store(cells, lane)
+        with kernel.when((is_there ^ 1) & _not_above(own_size * WAVE, host - own)):
+            host.store(missing)
+    where = kernel.load(missing, 0, I64)
+    with kernel.when(where > 0):
+        where.store(head, Head.MISSING)
+    kernel.finish(where.equals(0).to(I64, signed=False))
+
+
+def _holds(row: Value, host: Value) -> Value:
+    """Whether a host address is in the memory of a row of the record."""
+    start, end = (row.kernel.load(row, word, I64) for word in (Row.START, Row.END))
+    return _not_above(start, host) & (_not_above(end, host) ^ 1)
+
+
+def _write_note_sums(module: ir.Module) -> None:
+    """``void note(wave, cells, mask)``: take down a sum of each lane, as `FloatOrder.note` does."""
+    kernel = Kernel(module, NOTE_SUMS, [POINTER, POINTER, I64], exported=False)
+    wave, cells, mask = kernel.arguments
+    first = _field(kernel, wave, Field.SERIAL) * WAVE
+    with kernel.loop(WAVE) as lane, kernel.when((mask.shr(lane) & 1) > 0):
+        cell = kernel.load(cells, lane, I64)
+        with kernel.when(cell > 0):
+            place = _pointer(cell)
+            (kernel.load(place, COUNT, I32) + 1).store(place, COUNT)
+            number = kernel.builder.urem((first + lane).raw, first.like(NUMBERS).raw)
+            own, before = (Value(kernel, number) + 1).to(I32), kernel.load(place, WHO, I32)
+            alone = before.equals(0) | before.equals(own)
+            alone.select(own, SHARED).store(place, WHO)
+    kernel.finish()
 
 
 # moving

@@ -27,12 +27,16 @@ class Form:
         operands: signed numbers of 64 bits.
         branches: whether the result may be `TAKEN` for the branch in the instruction's words.
         jumps: whether the result is `TAKEN` and the function sets ``pc``.
+        function: its name in the store.
+        moving: which operands follow the instruction's address, or None if that is not certain.
     """
 
     address: int
     operands: tuple[int, ...]
     branches: bool
     jumps: bool
+    function: str
+    moving: tuple[bool, ...] | None
 
 
 @functools.cache
@@ -68,7 +72,8 @@ def _name(key: str) -> str:
     return f"form_{key}"
 
 
-def _form(known: Known, operands: tuple[int, ...]) -> Form:
-    address = store().address(_name(known.key))
+def _form(known: Known, operands: tuple[int, ...], moving: tuple[bool, ...] | None) -> Form:
+    function = _name(known.key)
+    address = store().address(function)
     assert address is not None
-    return Form(address, operands, known.branches, known.jumps)
+    return Form(address, operands, known.branches, known.jumps, function, moving)

@@ -82,6 +82,7 @@ class Function:
         self.arrays: dict[int, str] = {}  # where values of all lanes are in memory
         self.indexed: dict[int, str] = {}  # where the registers that M0 indexes are
         self.hosts: dict[int, str] = {}  # where the host addresses of a memory node's lanes are
+        self.cells: dict[int, str] = {}  # where the host addresses of its cells in the record of float sums are
         self.lane = "0"  # first of the chunk
         self.result = str(DONE)
         self.refuses = False

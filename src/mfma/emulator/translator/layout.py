@@ -17,8 +17,8 @@ from mfma.emulator.memory import AddressSpace
 from mfma.emulator.semantics.values import WAVE
 
 __all__ = [
-    "ALIGNMENT", "BUFFER_WORDS", "FIELDS", "SCALARS", "SCRATCH", "SGPRS", "VGPRS", "Field", "address", "block",
-    "buffer_table",
+    "ALIGNMENT", "BUFFER_WORDS", "FIELDS", "SCALARS", "SCRATCH", "SGPRS", "VGPRS", "Field", "Status", "address",
+    "block", "buffer_table",
 ]  # fmt: skip
 
 VGPRS = 512
@@ -29,6 +29,15 @@ FIELDS = SCALARS + 4 * SGPRS
 """Byte at which the fields begin."""
 ALIGNMENT = 64
 """Every block begins at a multiple of this, and so does every vector register."""
+
+
+class Status(IntEnum):
+    """What a wave is doing."""
+
+    READY = 0
+    YIELDED = 1  # its turn is over; it can go on
+    BARRIER = 2
+    ENDED = 3
 
 
 class Field(IntEnum):
@@ -45,10 +54,12 @@ class Field(IntEnum):
     SCRATCH_SIZE = 8  # bytes of one lane
     BUFFERS = 9  # host address of the table of buffers
     BUFFER_COUNT = 10
-    FLOAT_ATOMICS = 11  # lanes of float atomics so far
+    FLOAT_ORDER = 11  # host address of `mfma.emulator.interpreter.float_order.Head`
     NUMBER = 12  # of the wave in its work-group
-    AT = 13  # address of the instruction that native code executed last
-    STOP = 14  # why native code returned, see `mfma.emulator.translator.driver`
+    AT = 13  # address of the instruction that it executes or executed last; 0 before the first
+    STATUS = 14  # see `Status`
+    SERIAL = 15  # number of the wave in the launch
+    CODE = 16  # host address of the code in which native code finds pc, see `mfma.emulator.translator.driver`; or 0
 
     @property
     def offset(self) -> int:

@@ -1,7 +1,8 @@
 """Memory nodes in native code: a check of all lanes first, then what moves the bytes.
 
 Addresses and data are arrays of all lanes when these are written, masks 64 bits; the work is done by the functions of
-`mfma.emulator.translator.addresses`. Atomics run lane after lane, in ascending order.
+`mfma.emulator.translator.addresses`. Atomics run lane after lane, in ascending order. Sums of floats are also taken
+down in the record of `mfma.emulator.interpreter.float_order`; if it has no row for their memory yet, they cannot run.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mfma.emulator.semantics.machine import Access
 from mfma.emulator.semantics.values import B32, B64, WAVE, Node, Op, Program, Value
-from mfma.emulator.translator.addresses import LOCATE, find_symbol, load_symbol, store_symbol
+from mfma.emulator.translator.addresses import FIND_SUMS, LOCATE, NOTE_SUMS, find_symbol, load_symbol, store_symbol
 from mfma.emulator.translator.lower import element, pure
 from mfma.emulator.translator.writer import Writer
 
@@ -47,6 +48,11 @@ def check(function: Function, index: int) -> None:
         ("ptr", hosts),
     )
     function.refuse_unless(writer.let(f"icmp ne i64 {found}, 0"))
+    if access.rounds:
+        cells = function.cells[index] = writer.room(f"[{WAVE} x i64]")
+        places = ("ptr", hosts), ("i64", function.mask(mask)), ("ptr", cells)
+        found = writer.call("i64", FIND_SUMS, ("ptr", "%wave"), *places)
+        function.refuse_unless(writer.let(f"icmp ne i64 {found}, 0"))
 
 
 def load(function: Function, index: int) -> None:
@@ -98,6 +104,8 @@ def atomic(function: Function, index: int) -> None:
     writer.do(f"store [{words} x [{WAVE} x i32]] zeroinitializer, ptr {old_values}")
     operands = [function.array(argument) for argument in node.arguments[2:]]
     mask = function.mask(node.arguments[1])
+    if access.rounds:
+        writer.call("void", NOTE_SUMS, ("ptr", "%wave"), ("ptr", function.cells[index]), ("i64", mask))
     let, head, body, after = writer.let, writer.label(), writer.label(), writer.label()
     before, left, rest = writer.block, writer.name(), writer.name()
     writer.do(f"br label %{head}")

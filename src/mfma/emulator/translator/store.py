@@ -1,7 +1,10 @@
 """What was learned and compiled before, on disk: for all kernels, and one state of the sources, CPU and LLVM.
 
 Functions that were compiled together are one object file. Each adds a line to an index: the functions in it, and what
-was learned of instructions. A folder that cannot be written costs time, nothing else; what is damaged is made anew.
+was learned of instructions; it is read when something has to be learned. What follows from a whole code object, such
+as the translation of a kernel, is a file of its own, good for all processes that load the object.
+
+A folder that cannot be written costs time, nothing else; what is damaged is made anew.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import hashlib
 import json
 import os
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +38,8 @@ LEVEL = 0
 """Of optimisation: what the code generator does by itself. The passes before it would gain little and take long."""
 
 
+ALSO = ("mfma.emulator.memory", "mfma.emulator.reach", "mfma.emulator.check")
+"""Modules besides those of `PACKAGES` that decide what is kept."""
 INDEX = "index"
 INTERNAL = ("llvm.", "@")
 """How names begin that the module itself defines or LLVM knows."""
@@ -50,43 +55,73 @@ class Batch:
 
 
 class Store:
-    """Compiled functions and learned instructions.
-
-    Attributes:
-        known: what is known of instructions, by the digest of their likeness.
-    """
+    """Compiled functions, learned instructions, and facts of code objects."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
-        self.known: dict[str, Known | None] = {}
-        self._batches: dict[str, Batch] = {}  # of functions that are on disk only
-        self._addresses: dict[str, int] = {}
+        self._known: dict[str, Known | None] = {}
+        self._batches: dict[str, Batch] = {}
+        self._addresses: dict[str, int | None] = {}  # None if the object file is gone
+        self._is_read = folder is None
+
+    @property
+    def known(self) -> dict[str, Known | None]:
+        """What is known of instructions, by the digest of their likeness."""
         self._read()
+        return self._known
+
+    def batch(self, function: str) -> Batch:
+        """The batch of a function that has an address."""
+        return self._batches[function]
 
     def _read(self) -> None:
-        if self.folder is None:
+        """Read the index, once."""
+        if self._is_read or self.folder is None:
             return
+        self._is_read = True
         with contextlib.suppress(OSError):
             lines = (self.folder / INDEX).read_text().splitlines()
             for line in lines:
                 with contextlib.suppress(ValueError, TypeError):  # a line that was cut off
                     name, functions, calls, facts = json.loads(line)
                     batch = Batch(name, tuple(functions), tuple(calls))
-                    self.known.update((digest, _decoded(fact)) for digest, fact in facts.items())
-                    self._batches.update(dict.fromkeys(functions, batch))
+                    self._known.update((digest, _decoded(fact)) for digest, fact in facts.items())
+                    for function in functions:
+                        self._batches.setdefault(function, batch)
 
     def address(self, function: str) -> int | None:
         """Address of a function, or None if it has to be compiled."""
-        address = self._addresses.get(function)
-        if address is not None:
-            return address
-        batch = self._batches.pop(function, None)
-        if batch is None or self.folder is None:
-            return None
-        code = jit.read_object(self.folder / f"{batch.name}.o")
-        if code is not None:
-            self._load(batch, code)
+        if function not in self._addresses:
+            self._read()
+            if function in self._batches:
+                self._open([self._batches[function]])
         return self._addresses.get(function)
+
+    def addresses(self, functions: Sequence[str], batches: Iterable[Batch]) -> list[int] | None:
+        """Addresses of functions of these batches, or None if one has to be compiled."""
+        self._open([batch for batch in batches if any(function not in self._addresses for function in batch.functions)])
+        found = [self._addresses.get(function) for function in functions]
+        return [address for address in found if address is not None] if all(found) else None
+
+    def _open(self, batches: Sequence[Batch]) -> None:
+        """Load object files; functions of one that is gone have the address None."""
+        found = []
+        for batch in batches:
+            code = jit.read_object(self.folder / f"{batch.name}.o") if self.folder is not None else None
+            if code is not None:
+                found.append((batch, code))
+            for function in batch.functions:
+                self._addresses.setdefault(function, None)
+        self._load(found)
+
+    def kept(self, name: str) -> bytes | None:
+        """What was kept under a name, or None."""
+        return jit.read_object(self.folder / f"{name}.kernel") if self.folder is not None else None
+
+    def keep(self, name: str, content: bytes) -> None:
+        """Keep something under a name, for other processes."""
+        if self.folder is not None:
+            jit.write_object(self.folder / f"{name}.kernel", content)
 
     def add(
         self, functions: Mapping[str, str], declarations: Mapping[str, str], known: dict[str, Known | None]
@@ -100,23 +135,28 @@ class Store:
         """
         if not functions and not known:
             return
-        self.known.update(known)
+        self._known.update(known)
         calls = [name for name in declarations if not name.startswith(INTERNAL)]
         name = hashlib.sha256(" ".join(functions).encode()).hexdigest()[:24]
         batch = Batch(name, tuple(functions), tuple(calls))
         if functions:
             code = jit.compile_object("\n".join([*declarations.values(), *functions.values()]), LEVEL)
-            self._load(batch, code)
+            self._load([(batch, code)])
             if self.folder is not None:
                 jit.write_object(self.folder / f"{batch.name}.o", code)
         if self.folder is not None:
             self._append(batch, known)
 
-    def _load(self, batch: Batch, code: bytes) -> None:
-        for call in batch.calls:
+    def _load(self, loaded: Sequence[tuple[Batch, bytes]]) -> None:
+        """Load object code of batches."""
+        if not loaded:
+            return
+        for call in dict.fromkeys(call for batch, _ in loaded for call in batch.calls):
             jit.define_symbol(call, external(call))
-        address = jit.load_object(code)
-        self._addresses.update((function, address(function)) for function in batch.functions)
+        address = jit.load_object(*(code for _, code in loaded))
+        for batch, _ in loaded:
+            self._batches.update(dict.fromkeys(batch.functions, batch))
+            self._addresses.update((function, address(function)) for function in batch.functions)
 
     def _append(self, batch: Batch, known: dict[str, Known | None]) -> None:
         assert self.folder is not None
@@ -169,4 +209,4 @@ def store() -> Store:
     folder = jit.cache_dir()
     if folder is None:
         return Store(None)
-    return Store(folder / f"forms-{jit.cache_key([], sorted({*modules, 'mfma.emulator.memory'}))}")
+    return Store(folder / f"forms-{jit.cache_key([], sorted({*modules, *ALSO}))}")

@@ -33,22 +33,27 @@ __all__ = ["Known", "Templates"]
 UNFORMED = frozenset({Op.BARRIER, Op.END, Op.YIELD, Op.TRAP, Op.SET_MODE})
 """Ops that are left to the interpreter."""
 WORD = 1 << 64
+SHIFTS = 0, 32
+"""By which a number that follows a field may be shifted: a literal of 64 bits has its high half in the words."""
 
 LITERAL, VGPR = 255, 256
 RANGES = (range(128), range(128, 193), range(193, 209), range(240, 249), range(VGPR, VGPR + 256))
 """Source codes that are alike: scalar registers, small constants, negative ones, floats, vector registers."""
 FREE = (RANGES[0], RANGES[1], RANGES[4])
 """Of those, the ones whose numbers are computed without writing a program."""
+ADDRESSES = 2
+"""How many of an instruction's numbers, the last of them, are addresses of code."""
 OFFSETS = frozenset({Encoding.FLAT, Encoding.GLOBAL, Encoding.SCRATCH, Encoding.MUBUF, Encoding.DS})
 """Encodings whose offset is added to an address, and nothing else."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where an operand comes from: a field of the instruction plus ``number``, or (field None) the number itself."""
+    """Where an operand comes from: a field of the instruction, shifted, plus ``number``, or (field None) the number."""
 
     field: int | None
     number: int
+    shift: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,9 +77,15 @@ class Known:
     def operands(self, fields: Sequence[int]) -> tuple[int, ...]:
         """Operands of an instruction with these fields, signed numbers of 64 bits."""
         return tuple(
-            (source.number + (0 if source.field is None else fields[source.field]) + WORD // 2) % WORD - WORD // 2
+            (source.number + (0 if source.field is None else fields[source.field] << source.shift) + WORD // 2) % WORD
+            - WORD // 2
             for source in self.sources
         )
+
+    def moving(self, fields: Sequence[int]) -> tuple[bool, ...]:
+        """Which operands follow the address of an instruction with these fields, or the target of its branch."""
+        first = len(fields) - ADDRESSES
+        return tuple(source.field is not None and source.field >= first for source in self.sources)
 
 
 class Templates:
@@ -91,10 +102,14 @@ class Templates:
         self._known: dict[Any, Known | None] = {}
         self._fresh: dict[str, Known | None] = {}
 
-    def find(self, instruction: Instruction) -> tuple[Known, tuple[int, ...]] | None:
-        """What is known of an instruction, and its operands; None if it is left to the interpreter."""
+    def find(self, instruction: Instruction) -> tuple[Known, tuple[int, ...], tuple[bool, ...] | None] | None:
+        """What is known of an instruction, its operands, and which of these follow its address if that is certain.
+
+        None if it is left to the interpreter.
+        """
         likeness, fields = _likeness(instruction), _fields(instruction)
-        if likeness in self._known:
+        certain = likeness in self._known
+        if certain:
             known = self._known[likeness]
         else:
             digest = _digest_of_likeness(likeness, instruction.row, self.mode)
@@ -104,7 +119,7 @@ class Templates:
                 self._known[likeness] = known
                 if digest not in self._stored:
                     self._fresh[digest] = known
-        return (known, known.operands(fields)) if known else None
+        return (known, known.operands(fields), known.moving(fields) if certain else None) if known else None
 
     def learn(self, instruction: Instruction) -> Known | None:
         """What is known of an instruction, with its template."""
@@ -126,30 +141,44 @@ class Templates:
 
     def _compare(self, instruction: Instruction, fields: Sequence[int], first: list[Node]) -> tuple[Known, bool]:
         schedule(first)
-        twin, steps = _twin(instruction, fields)
-        second = _counting(program(twin, self.mode).nodes)
-        certain = _alike(first, second)
+        twin, steps = self._twin(instruction, fields, RANGES)
+        differs = not _alike(first, twin)
+        if differs:
+            twin, steps = self._twin(instruction, fields, FREE)
+        certain = not differs or _alike(first, twin)
         slots: list[tuple[int | None, ...]] = []
         sources: dict[Any, int] = {}
+        exact: list[tuple[int, int]] = []
         for index, node in enumerate(first):
             slot: list[int | None] = []
             for position, number in enumerate(numbers(node)):
-                other = numbers(second[index])[position] if certain else number
+                other = numbers(twin[index])[position] if certain else number
                 if other == number:
                     slot.append(None)
                     continue
                 source: Any = _source(number, other, node, fields, steps)
                 if source is None:
-                    # it follows a number in another way: right for this instruction alone
+                    # it follows a number in another way
+                    exact.append((index, position))
                     source = Source(None, number), index, position
                 slot.append(sources.setdefault(source, len(sources)))
             slots.append(tuple(slot))
-        exact = any(isinstance(source, tuple) for source in sources)
+        if exact:
+            # right for this instruction alone, unless the number that it follows is not free
+            near = twin if differs else self._twin(instruction, fields, FREE)[0]
+            certain = _alike(first, near) and all(numbers(first[i])[j] == numbers(near[i])[j] for i, j in exact)
         template = Template(tuple(first), tuple(slots))
         found = tuple(source[0] if isinstance(source, tuple) else source for source in sources)
         ops = {node.op for node in first}
         known = Known(_digest(template), template, found, Op.BRANCH in ops, Op.JUMP in ops)
-        return known, certain and not exact
+        return known, certain
+
+    def _twin(
+        self, instruction: Instruction, fields: Sequence[int], ranges: Sequence[range]
+    ) -> tuple[list[Node], list[int]]:
+        """The program of a twin, and what was added to each field."""
+        twin, steps = _twin(instruction, fields, ranges)
+        return _counting(program(twin, self.mode).nodes), steps
 
 
 def _counting(nodes: Sequence[Node]) -> list[Node]:
@@ -167,7 +196,7 @@ def _counting(nodes: Sequence[Node]) -> list[Node]:
 def _unformed(node: Node) -> bool:
     if node.op is Op.HARDWARE:
         return node.data not in HARDWARE
-    return node.op in UNFORMED or (node.op is Op.ATOMIC and node.data.rounds)
+    return node.op in UNFORMED
 
 
 def _alike(first: Sequence[Node], second: Sequence[Node]) -> bool:
@@ -208,7 +237,7 @@ def _line(node: Node, slots: tuple[int | None, ...]) -> str:
         access: Access = node.data
         nodes = combination(access, len(node.arguments) - 2)
         inner = [_line(inner, (None,) * len(numbers(inner))) for inner in nodes]
-        rest = access.space, access.bytes_, access.alignment, inner
+        rest = access.space, access.bytes_, access.alignment, access.rounds, inner
     return f"{node.op.name} {node.type!r} {node.lanes} {node.arguments} {kept} {rest}"
 
 
@@ -266,12 +295,15 @@ def _fields(instruction: Instruction) -> list[int]:
     return [*found, m.offset, m.offset0, m.offset1, m.imm, instruction.address, instruction.target or 0]
 
 
-def _twin(instruction: Instruction, fields: Sequence[int]) -> tuple[Instruction, list[int]]:
-    """An instruction of the same likeness with other numbers, and what was added to each field."""
+def _twin(instruction: Instruction, fields: Sequence[int], ranges: Sequence[range]) -> tuple[Instruction, list[int]]:
+    """An instruction with other numbers in these ranges, and what was added to each field.
+
+    It is of the same likeness if the ranges are `FREE`; otherwise numbers that are not free differ, too.
+    """
     operands = []
     for position, operand in enumerate(instruction.dst + instruction.src):
         code, literal = operand.code, operand.literal
-        for codes in RANGES:
+        for codes in ranges:
             if code in codes:
                 step = min(1 << position, len(codes) - 1)
                 code += step if code + step in codes else -step if code - step in codes else 1 - len(codes)
@@ -283,10 +315,11 @@ def _twin(instruction: Instruction, fields: Sequence[int]) -> tuple[Instruction,
     changes: dict[str, Any] = {}
     if _offset_counts(instruction):
         changes["offset"] = m.offset + (1 << 9)
-    if instruction.row.access is not None and instruction.row.access.addresses == 2:
+    everything = ranges is RANGES
+    if everything and instruction.row.access is not None and instruction.row.access.addresses == 2:
         # by more than any operand changes, which is up to 32: a number must follow one field only
         changes |= {"offset0": m.offset0 ^ 64, "offset1": m.offset1 ^ 128}
-    if instruction.row.encoding is Encoding.SOPK or instruction.target is not None:
+    if (everything and instruction.row.encoding is Encoding.SOPK) or instruction.target is not None:
         changes["imm"] = m.imm ^ 1 << 12
     split = len(instruction.dst)
     twin = dataclasses.replace(
@@ -303,6 +336,7 @@ def _source(number: int, other: int, node: Node, fields: Sequence[int], steps: S
     """The field that a number follows, or None if it is none alone."""
     modulus = 1 << node.type.bits if node.op is Op.CONST else WORD
     for field, (value, step) in enumerate(zip(fields, steps, strict=True)):
-        if step and (other - number - step) % modulus == 0:
-            return Source(field, number - value)
+        for shift in SHIFTS:
+            if step and (other - number - (step << shift)) % modulus == 0:
+                return Source(field, number - (value << shift), shift)
     return None

@@ -6,21 +6,28 @@ work-group, or a load looks there), global wave sync, or a jump to an address in
 is there. What is left are plain accesses to places that another work-group stores to, whose outcome HIP and Triton do
 not define.
 
-If work-groups fault on several threads, the error of the first of them is reported.
+If work-groups fault on several threads, the error of the first of them is reported. Further threads start once the
+first one has been at work for a while, so that a small launch does not pay for them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable
 
 from mfma.emulator.decode import Encoding, Instruction
 from mfma.emulator.decode.memory_records import Kind
 from mfma.emulator.reach import BY_REGISTER
-from mfma.emulator.schedule import Index
 from mfma.errors import MfmaError
 
-__all__ = ["Shared", "StoppedError", "independent", "run"]
+__all__ = ["PATIENCE", "StoppedError", "Workers", "independent"]
+
+PATIENCE = 1e-3
+"""Seconds after which further threads start."""
+PARTS = 4
+"""Into so many parts for each thread the work-groups that are left are cut; the last ones are short."""
 
 
 def independent(instructions: Iterable[Instruction]) -> bool:
@@ -44,75 +51,106 @@ class StoppedError(Exception):
     """Ends a thread because another one was interrupted."""
 
 
-class Shared:
-    """What the threads of a launch have in common.
+class Workers:
+    """The threads of a launch, and what they have in common.
 
     Args:
-        groups: work-groups, handed out one by one.
+        groups: how many work-groups there are.
+        threads: how many threads run them, at most.
         progress: called with the work-groups that have ended and all of them.
     """
 
-    def __init__(self, groups: Iterator[Index], progress: Callable[[int, int], None] | None) -> None:
-        self._groups = groups
+    def __init__(self, groups: int, threads: int, progress: Callable[[int, int], None] | None) -> None:
+        self.groups = groups
+        self.threads = threads
         self._progress = progress
         self._lock = threading.Lock()
+        self._next = 0
         self._ended = 0
-        self.stopped = False
-        self.failures: list[tuple[Index, MfmaError]] = []
+        self._began = 0.0
+        self._further: Callable[[int], list[Callable[[], None]]] | None = None
+        self._threads: list[threading.Thread] = []
+        self._stopped = False
+        self._unexpected: list[BaseException] = []
+        self._failures: list[tuple[int, MfmaError]] = []
 
-    def groups(self) -> Iterator[Index]:
-        """Work-groups for one thread; there are no more once one has failed."""
-        while not self.failures:
-            with self._lock:
-                index = next(self._groups, None)
-            if index is None:
-                return
-            yield index
-
-    def ended(self, _: int, total: int) -> None:
-        """Count a work-group."""
+    def part(self) -> range:
+        """Numbers of work-groups for one thread, handed out in ascending order; none once one has failed."""
         with self._lock:
-            self._ended += 1
-            if self._progress is not None:
-                self._progress(self._ended, total)
+            left = self.groups - self._next
+            if self._failures or not left:
+                return range(0)
+            first = self._next
+            self._next += max(1, left // (PARTS * self.threads)) if self.threads > 1 else left
+            return range(first, self._next)
 
-    def fail(self, index: Index, error: MfmaError) -> None:
+    def ended(self, count: int) -> None:
+        """Count work-groups that have ended."""
+        if self._progress is None:
+            return
+        with self._lock:
+            for _ in range(count):
+                self._ended += 1
+                self._progress(self._ended, self.groups)
+
+    def look(self) -> None:
+        """Start further threads if it is time; every thread calls this now and then.
+
+        Raises:
+            StoppedError: another thread was interrupted.
+        """
+        if self._stopped:
+            raise StoppedError
+        if self._further is not None and time.monotonic() - self._began > PATIENCE:
+            works = self._further(min(self.threads - 1, self.groups - self._next))
+            self._further = None
+            self._threads = [threading.Thread(target=self._quiet, args=(work,)) for work in works]
+            for thread in self._threads:
+                thread.start()
+
+    def run(self, work: Callable[[], None], further: Callable[[int], list[Callable[[], None]]]) -> None:
+        """Let this thread work until all others have ended, too.
+
+        Args:
+            work: what it does.
+            further: gives what so many further threads do.
+
+        Raises:
+            MfmaError: that of the first work-group that failed.
+        """
+        self._began = time.monotonic()
+        if self.threads > 1:
+            self._further = further
+        try:
+            self._quiet(work)
+            for thread in self._threads:
+                thread.join()
+        except BaseException:
+            self._stopped = True
+            raise
+        finally:
+            self._further = None
+            for thread in self._threads:
+                with contextlib.suppress(RuntimeError):  # it was not started
+                    thread.join()
+        try:
+            if self._unexpected:
+                raise self._unexpected[0]
+            if self._failures:
+                raise min(self._failures, key=lambda failure: failure[0])[1]
+        finally:  # errors know the frames that they passed, and those what is here
+            self._unexpected.clear()
+            self._failures.clear()
+
+    def fail(self, number: int, error: MfmaError) -> None:
         """Note the error of a work-group. Those before it have all been handed out."""
-        self.failures.append((index[::-1], error))
+        self._failures.append((number, error))
 
-
-def run(shared: Shared, works: list[Callable[[], None]]) -> None:
-    """Run each on a thread of its own, the first on this one.
-
-    Raises:
-        MfmaError: that of the first work-group that failed.
-    """
-
-    def quiet(work: Callable[[], None]) -> None:
+    def _quiet(self, work: Callable[[], None]) -> None:
         try:
             work()
         except StoppedError:
             pass
         except BaseException as error:
-            shared.stopped = True
-            unexpected.append(error)
-
-    unexpected: list[BaseException] = []
-    threads = [threading.Thread(target=quiet, args=(work,)) for work in works[1:]]
-    try:
-        for thread in threads:
-            thread.start()
-        quiet(works[0])
-        for thread in threads:
-            thread.join()
-    except BaseException:
-        shared.stopped = True
-        raise
-    finally:
-        for thread in threads:
-            if thread.is_alive():
-                thread.join()
-    if unexpected:
-        raise unexpected[0]
-    if shared.failures:
-        raise min(shared.failures, key=lambda failure: failure[0])[1]
+            self._stopped = True
+            self._unexpected.append(error)
