@@ -30,7 +30,7 @@ def python(code: str, *options: str) -> str:
 
 PUBLIC = {"op", "ops", "matmul", "explain", "peak", "encode", "errata", "fp8", "builtins", "Op"} | {
     *("chain", "choose", "compare", "contents", "gemm", "lint", "roofline", "throughput", "timeline", "where"),
-    *("Device", "load"),
+    *("Device", "load", "triton"),
 }
 ERRORS = {
     "MfmaError": Exception,
@@ -86,7 +86,7 @@ def test_version_and_types_are_shipped() -> None:
     assert importlib.resources.files("mfma").joinpath("py.typed").is_file()
 
 
-HEAVY = ("numpy", "llvmlite", "einops", "ml_dtypes", "click", "rich", "tabulate")
+HEAVY = ("numpy", "llvmlite", "einops", "ml_dtypes", "click", "rich", "tabulate", "torch", "triton")
 
 
 def test_importing_costs_nothing() -> None:
@@ -103,7 +103,7 @@ def test_looking_up_needs_no_compiler(look: str) -> None:
     assert python(code).strip() == "[]"
 
 
-@pytest.mark.parametrize("name", ["Device", "Op", "builtins", "encode", "explain", "fp8", "load", "matmul"])
+@pytest.mark.parametrize("name", ["Device", "Op", "builtins", "encode", "explain", "fp8", "load", "matmul", "triton"])
 def test_every_name_can_come_first(name: str) -> None:
     """No name depends on another one having been imported before."""
     assert python(f"from mfma import {name}; print({name!r})").strip() == name

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mfma.builtins.op import Op, op, ops
     from mfma.emulator import Device, load
     from mfma.formats.codec import encode
+    from mfma.integrations import triton
     from mfma.isa.choice import choose
     from mfma.isa.errata import errata
     from mfma.layout.chaining import chain
@@ -83,6 +84,7 @@ __all__ = [
     "roofline",
     "throughput",
     "timeline",
+    "triton",
     "where",
 ]
 
@@ -108,14 +110,19 @@ _HOMES = {
     "timeline": "mfma.timing.timeline",
     "where": "mfma.layout.queries",
 }
-_MODULES = ("builtins", "fp8", "gemm")
+_MODULES = {
+    "builtins": "mfma.builtins",
+    "fp8": "mfma.fp8",
+    "gemm": "mfma.gemm",
+    "triton": "mfma.integrations.triton",
+}
 
 
 def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _MODULES:
-        return importlib.import_module(f"mfma.{name}")
+        return importlib.import_module(_MODULES[name])
     if name in _HOMES:
         value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
         return value

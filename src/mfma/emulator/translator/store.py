@@ -189,7 +189,7 @@ def helpers() -> Callable[[str], int]:
 def _encoded(known: Known | None) -> Any:
     if known is None:
         return None
-    sources = [[source.field, source.number] for source in known.sources]
+    sources = [dataclasses.astuple(source) for source in known.sources]
     return [known.key, sources, known.branches, known.jumps]
 
 
