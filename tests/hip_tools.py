@@ -4,13 +4,14 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
+from mfma.integrations import toolchain
+from mfma.integrations.hip.compiler import flags, lay_out
+
 DEVICE = ("--offload-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc")
 STRICT = ("-std=c++17", "-O3", "-Wall", "-Wextra")
-BITCODE = Path("/usr/lib/x86_64-linux-gnu/amdgcn/bitcode")
 MATRIX = re.compile(r"^\s*(v_s?mfma\w*)\s+(.*?)\s*(?:;.*)?$", re.MULTILINE)
 
 
@@ -62,23 +63,14 @@ def _registers(operand):
 
 
 def rocm(folder):
-    """Lay out Debian's HIP 5.2 as a ROCm folder in which clang 22 finds what it needs."""
-    if not (Path("/usr/include/hip").is_dir() and BITCODE.is_dir()):
+    """Lay out the HIP of the system's packages as a ROCm folder."""
+    include, bitcode = toolchain.headers(), toolchain.device_libraries()
+    if not (include and bitcode):
         missing("HIP (libamdhip64-dev, libamdhip64-5, rocm-device-libs)")
-    bitcode = folder / "amdgcn" / "bitcode"
-    for made in (folder / "include", folder / "lib", folder / "bin", bitcode):
-        made.mkdir(parents=True)
-    (folder / "include" / "hip").symlink_to("/usr/include/hip")
-    for library in BITCODE.glob("*.bc"):
-        (bitcode / library.name).symlink_to(library)
-    (bitcode / "oclc_isa_version_942.bc").symlink_to(BITCODE / "oclc_isa_version_940.bc")
-    version = {"MAJOR": 5, "MINOR": 2, "PATCH": 21153}
-    (folder / "bin" / ".hipVersion").write_text("".join(f"HIP_VERSION_{key}={n}\n" for key, n in version.items()))
+    lay_out(folder, include, bitcode)
     return folder
 
 
 def rocm_flags(folder):
-    """Flags for HIP 5.2 with clang 22, which no longer links hip.bc by itself."""
-    bitcode = folder / "amdgcn" / "bitcode" / "hip.bc"
-    link = ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(bitcode), "-Wno-linker-warnings")
-    return (f"--rocm-path={folder}", "-mcode-object-version=5", "-D__AMDGCN_WAVEFRONT_SIZE=64", *link)
+    """Return the flags for HIP of a folder with the compiler that programs are compiled with."""
+    return flags(toolchain.clang() or missing("clang"), folder)

@@ -1,6 +1,7 @@
 """The command line: answers agree with the library and with others' data, errors are one line, files are whole."""
 
 import csv
+import dataclasses
 import json
 import os
 import pty
@@ -28,6 +29,8 @@ from mfma.cli.facts import accumulation_words
 from mfma.cli.shell import Command
 from mfma.formats import BF8, BF16, F16, F32, F64, FP8, I8, XF32
 from mfma.formats.codec import decode
+from mfma.integrations import doctor
+from mfma.integrations.hip import compiler, program
 from mfma.isa import catalogue
 from mfma.isa.cdna3 import DENSE, SPARSE
 from mfma.isa.errata import errata
@@ -120,10 +123,11 @@ def test_help_lists_every_command_in_its_section_on_one_line():
 
 
 @pytest.mark.parametrize("name", main.homes)
-def test_every_help_ends_with_examples_that_run(name, folder):
+def test_every_help_ends_with_examples_that_run(name, folder, monkeypatch):
     command = commands()[name]
     assert isinstance(command, Command)
     compiled_kernels()
+    every_tool(monkeypatch)
     _, _, examples = out(name, "--help").partition("Examples:\n")
     lines = [line.strip() for line in examples.strip().split("\n")]
     assert lines == list(command.examples)
@@ -142,6 +146,15 @@ def compiled_kernels():
         np.save(f"{name}.npy", np.arange(1000, dtype=np.float32))
     for name, dtype in (("left", np.float16), ("right", np.float16), ("d", np.float32)):
         np.save(f"{name}.npy", np.ones((32, 32), dtype))
+
+
+def every_tool(monkeypatch):
+    """Make every tool be there, and whole programs do nothing, which test_hip_programs_run.py really runs."""
+    found = {name: dataclasses.replace(tool, find=lambda: Path(sys.executable)) for name, tool in doctor.TOOLS.items()}
+    monkeypatch.setattr(doctor, "TOOLS", found)
+    monkeypatch.setattr(compiler, "build", lambda words: words)
+    monkeypatch.setattr(program, "run", lambda *words, **options: print(words))
+    Path("program").symlink_to(sys.executable)
 
 
 def test_python_m_mfma():

@@ -90,7 +90,8 @@ def test_every_name_of_std_has_its_header():
     text = hip(*PAGE)
     used = {"std::vector": "vector", "std::uint": "cstdint", "std::fabs": "cmath", "std::memc": "cstring",
             "std::printf": "cstdio", "std::exit": "cstdlib", "std::numeric_limits": "limits",
-            "std::strncmp": "cstring", "std::atoi": "cstdlib", "std::fprintf": "cstdio"}  # fmt: skip
+            "std::strncmp": "cstring", "std::atoi": "cstdlib", "std::fprintf": "cstdio",
+            "std::chrono": "chrono"}  # fmt: skip
     for name in set(re.findall(r"std::\w+", text)):
         header = next(header for start, header in used.items() if name.startswith(start))
         assert f"#include <{header}>" in text, name

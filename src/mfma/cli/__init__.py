@@ -49,6 +49,7 @@ SECTIONS = {
         "trace": "mfma.cli.run:trace",
         "profile": "mfma.cli.profile:profile",
         "cache": "mfma.cli.cache:cache",
+        "doctor": "mfma.cli.doctor:doctor",
     },
     "Arithmetic": {
         "matmul": "mfma.cli.matmul:matmul",

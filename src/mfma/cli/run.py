@@ -1,4 +1,4 @@
-"""``run`` and ``trace``: compiled kernels on the CPU."""
+"""``run`` and ``trace``: HIP programs and compiled kernels on the CPU."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from mfma.cli.launching import Three, WithArguments, block_of, function_of, launching, three
 from mfma.cli.options import as_json
+from mfma.cli.program import KernelOrProgram
 from mfma.cli.shell import Refusal
 from mfma.isa.evidence import Level
 from mfma.render import json
@@ -22,9 +23,12 @@ __all__ = ["run", "trace"]
 
 
 @click.command(
-    cls=WithArguments,
-    usage="FILE --block X --args VALUE... [OPTIONS]",
+    cls=KernelOrProgram,
+    usage="FILE.hip [FLAGS] [-- ARG...] | PROGRAM [-- ARG...] | FILE --block X --args VALUE... [OPTIONS]",
     examples=(
+        "mfma run program.hip",
+        "mfma run -O3 -std=c++17 --offload-arch=gfx942 matrix_multiply_cdna3_mfma.hip -- 256 256 256",
+        "mfma run --device-name gfx90a ./program",
         "mfma run vector_add.co --kernel add_f32 --grid 16 --block 64 --args x.npy y.npy z.npy 1000 -o z.npy",
         "mfma run vector_add.co --kernel axpy_f32 --block 64 --args 0.5 x.npy zeros:f32:999 999 -o half.npy=2 --report",
         "mfma run gemm.hsaco --block 64 --lds 4096 --args left.npy right.npy d.npy 32 32 32 null null -o d.npy",
@@ -40,6 +44,10 @@ __all__ = ["run", "trace"]
     metavar="LEVEL",
     help=f"Fail if weaker evidence was used; one of {', '.join(Level)}.",
 )
+@click.option("--engine", type=click.Choice(["native", "interpreter"]), default="native", show_default=True,
+              help="What executes the instructions.")  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="Processors to use; all by default.")
+@click.option("--device-name", metavar="NAME", help="The GPU that a whole program is told it runs on.")
 @as_json
 def run(
     file: str,
@@ -52,12 +60,21 @@ def run(
     outputs: tuple[str, ...],
     report: bool,
     require: str | None,
+    engine: str,
+    threads: int | None,
+    device_name: str | None,
     as_json: bool,
 ) -> None:
-    """Run a compiled kernel on the CPU, bit for bit.
+    """Run a HIP program, or one compiled kernel, on the CPU, bit for bit.
 
-    FILE is a gfx942 code object (clang's, or Triton's hsaco), an offload bundle, or a HIP program; `mfma objects`
-    lists its kernels and their arguments.
+    A whole program is HIP source (.hip, .cpp, .cc, .cxx, .cu) or a PROGRAM that is linked with AMD's HIP runtime.
+    Source is compiled for gfx942 with the given FLAGS, as clang takes them, or with -O3 -std=c++17. What follows
+    `--` is for the program, whose streams and exit code are those of this command; --device-name, --engine, --threads
+    and --timeout stand before. `mfma doctor hip` says whether what it takes is here.
+
+    With --kernel, --block, --grid or --args one kernel is launched, and no host code runs: FILE is a gfx942 code object
+    (clang's, or Triton's hsaco), an offload bundle, or a HIP program; `mfma objects` lists its kernels and their
+    arguments.
 
     --args takes all words up to the next option, one for each argument of the kernel, in its order. For a pointer:
     NAME.npy; zeros:TYPE:SHAPE, such as zeros:float32:64,64; or null. The same NAME.npy twice is the same memory. For
@@ -72,6 +89,8 @@ def run(
     from mfma.cli.files import replacing, save
     from mfma.cli.progress import progress_bar
 
+    if device_name is not None:
+        raise Refusal("--device-name is what a whole program is told; leave it out for a kernel.")
     function = function_of(file, kernel)
     size = block_of(function, block)
     arguments = Arguments(function.kernel, words)
@@ -83,7 +102,10 @@ def run(
         # opened before the launch, so that a folder that cannot be written costs no run
         files = [(path, stack.enter_context(replacing(path)), array) for path, array in targets]
         bar = stack.enter_context(progress_bar(f"{function.kernel.name}: work-groups"))
-        done = function.launch(grid, size, arguments.values, lds=lds, timeout=timeout, progress=bar)
+        done = function.launch(
+            grid, size, arguments.values, lds=lds, timeout=timeout, progress=bar, engine=engine, threads=threads,
+            stdout=sys.stderr if as_json else None,
+        )  # fmt: skip
         if require is not None:
             done.require(require)
         for path, out, array in files:
@@ -153,7 +175,10 @@ def trace(
         function.module, group, wave, lane, start or 0, 1 << 64 if end is None else end, limit, _printer(as_json)
     )
     with suppress(TraceEnd):
-        function.launch(grid, size, arguments.values, lds=lds, timeout=timeout, observer=tracer)
+        function.launch(
+            grid, size, arguments.values, lds=lds, timeout=timeout, observer=tracer,
+            stdout=sys.stderr if as_json else None,
+        )  # fmt: skip
     if not tracer.lines:
         raise Refusal(f"wave {wave} of work-group {group} executed nothing in this range of addresses.")
     if tracer.cut:

@@ -26,6 +26,7 @@ SAMPLES = 256
 INCLUDES = """\
 #include <hip/hip_runtime.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -104,6 +105,8 @@ def host(gemm: Gemm) -> str:
         random_problem=_listed(_ragged(gemm)),
         bits_problem=_listed(_small(gemm)),
         timed_problem=_listed(_timed(gemm)),
+        timed_batch=_timed(gemm)[3],
+        small_problem=_listed(_quick(gemm)),
         samples=SAMPLES,
         alpha=alpha,
         beta=beta,
@@ -151,6 +154,11 @@ def _ragged(gemm: Gemm) -> Sizes:
 
 def _timed(gemm: Gemm) -> Sizes:
     return (4096, 4096, 4096, 1) if gemm.compute.batch == 1 else (512, 512, 512, 4 * gemm.compute.batch)
+
+
+def _quick(gemm: Gemm) -> Sizes:
+    """Sizes of the product that is timed where the usual one takes too long."""
+    return (256, 256, 256, 1) if gemm.compute.batch == 1 else (64, 64, 64, 4 * gemm.compute.batch)
 
 
 def _checking(gemm: Gemm) -> str:
