@@ -214,7 +214,7 @@ WHAT = {
     "program": "running built HIP programs (mfma run ./PROGRAM) needs C compiler, which is not here; to install: "
     "apt-get update && apt-get install gcc libc6-dev",
     "triton": "running Triton kernels on the CPU (mfma.triton) needs triton and torch, which are not here; to install: "
-    "pip install triton torch",
+    "pip install triton==3.9.0 torch",
 }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from mfma.errors import MissingToolError, OptionError, near
 from mfma.integrations import toolchain
 
-__all__ = ["FEATURES", "TOOLS", "Feature", "Finding", "Tool", "examine", "install", "require"]
+__all__ = ["FEATURES", "TOOLS", "TRITON", "Feature", "Finding", "Tool", "examine", "install", "require"]
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ def _headers_version(include: Path) -> str:
     return ".".join(map(str, toolchain.headers_version(include) or ()))
 
 
-def _package(name: str) -> Tool:
-    return Tool(name, lambda: toolchain.python_package(name), lambda _: toolchain.package_version(name), pip=name)
+def _package(name: str, pip: str) -> Tool:
+    return Tool(name, lambda: toolchain.python_package(name), lambda _: toolchain.package_version(name), pip=pip)
 
 
 def _python_apt() -> str:
@@ -85,6 +85,8 @@ def _python_apt() -> str:
     return f"libpython3.{sys.version_info.minor}" if sys.base_prefix == toolchain.SYSTEM else ""
 
 
+TRITON = "triton==3.9.0"
+"""What pip calls the version whose driver interface `mfma.integrations.triton` has."""
 TOOLS = {
     tool.name: tool
     for tool in (
@@ -96,8 +98,8 @@ TOOLS = {
         Tool("device libraries", toolchain.device_libraries, apt="rocm-device-libs"),
         Tool("C compiler", toolchain.c_compiler, toolchain.version, "gcc libc6-dev"),
         Tool("libpython", toolchain.libpython, lambda _: sys.version.partition(" ")[0], _python_apt()),
-        _package("triton"),
-        _package("torch"),
+        _package("triton", TRITON),
+        _package("torch", "torch"),
     )
 }
 RUNNING = ("C compiler", "libpython")

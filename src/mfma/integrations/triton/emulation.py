@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from mfma.errors import MissingToolError, OptionError
+from mfma.integrations import doctor
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["Emulation", "current", "emulate"]
 
 ENGINES = "native", "interpreter"
-PACKAGES = {"torch": "torch", "triton": "triton==3.9.0"}
-"""Modules that an emulation needs, and what pip calls them."""
 
 _lock = threading.RLock()
 _open: list[tuple[int, Emulation]] = []
@@ -63,8 +61,7 @@ class Emulation:
 
     def __enter__(self) -> Emulation:
         global _before  # noqa: PLW0603, Triton's driver is one for the whole process
-        for module, package in PACKAGES.items():
-            _import(module, package)
+        doctor.require("triton")
         from triton import knobs, runtime
 
         driver = _driver()
@@ -178,17 +175,6 @@ def current() -> Emulation | None:
         return candidates[-1] if candidates else None
 
 
-def _import(module: str, package: str) -> None:
-    try:
-        importlib.import_module(module)
-    except ImportError as error:
-        if error.name != module:
-            raise
-        raise MissingToolError(
-            f"Running Triton kernels needs {module}, which is not installed; install it with: pip install {package}"
-        ) from None
-
-
 def _driver() -> Any:
     try:
         from mfma.integrations.triton.driver import Driver
@@ -199,6 +185,6 @@ def _driver() -> Any:
 
         raise MissingToolError(
             f"Triton {triton.__version__} has other drivers than the emulator's is made for; install the version that "
-            f"it is made for with: pip install {PACKAGES['triton']}"
+            f"it is made for with: pip install {doctor.TRITON}"
         ) from None
     return Driver.instance()
