@@ -146,8 +146,8 @@ REFUSED = [
     ("one.hip --device-name", "Option '--device-name' requires an argument."),
     ("vector.co --kernel add_f32 --block 64 --device-name x --args null null null 1",
      "--device-name is what a whole program is told; leave it out for a kernel."),
-    ("script", "script is a script; give the executable that it starts."),
-    ("arm", "arm is for AArch64, and this host is x86_64; compile it for x86_64."),
+    ("script", "mfma: script is a script; give the executable that it starts."),
+    ("arm", "mfma: arm is for AArch64, and this host is x86_64; compile it for x86_64."),
     ("static", "static is linked statically, so its HIP runtime cannot be replaced; link it without -static."),
     ("python", "python is not linked with libamdhip64.so, so nothing of it would run here; link it with -lamdhip64"),
 ]  # fmt: skip

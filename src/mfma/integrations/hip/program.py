@@ -6,6 +6,7 @@ import os
 import platform
 import re
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -141,14 +142,15 @@ def _loader(program: Path) -> str:
             if file.read(2) == SCRIPT:
                 raise CodeObjectError(f"{program} is a script; give the executable that it starts.")
             elf = ELFFile(file)
-            machine, host = elf.get_machine_arch(), platform.machine()
-            if MACHINES.get(elf["e_machine"]) != host:
-                raise CodeObjectError(f"{program} is for {machine}, and this host is {host}; compile it for {host}.")
+            machine, architecture = elf["e_machine"], elf.get_machine_arch()
             named = [part.get_interp_name() for part in elf.iter_segments() if isinstance(part, InterpSegment)]
     except OSError as error:
         raise CodeObjectError(f"{program} cannot be read: {error.strerror}; give the path of a program.") from None
-    except (ELFError, ValueError) as error:
+    except (ELFError, UnicodeDecodeError, struct.error) as error:
         raise CodeObjectError(f"{program} is no executable that can be read: {error}.") from None
+    host = platform.machine()
+    if MACHINES.get(machine) != host:
+        raise CodeObjectError(f"{program} is for {architecture}, and this host is {host}; compile it for {host}.")
     if not named:
         raise CodeObjectError(
             f"{program} is linked statically, so its HIP runtime cannot be replaced; link it without -static."
