@@ -86,8 +86,11 @@ def _source_digest(module: str) -> bytes:
     return hashlib.sha256(Path(str(path)).read_bytes()).digest()
 
 
-def compile_object(module: str, level: int = 3) -> bytes:
-    """Machine code of a module given as LLVM's text; at ``level`` 0 of optimisation only the code generator's."""
+def compile_object(module: str, level: int = 3, loops: bool = True) -> bytes:
+    """Machine code of a module given as LLVM's text; at ``level`` 0 of optimisation only the code generator's.
+
+    Without ``loops`` none is vectorised or unrolled: that takes long and gains nothing where they are short.
+    """
     with _LOCK:
         machine = _target_machine()
         parsed = llvm.parse_assembly(module)
@@ -95,7 +98,7 @@ def compile_object(module: str, level: int = 3) -> bytes:
         parsed.verify()
         if level:
             options = llvm.create_pipeline_tuning_options(speed_level=level)
-            options.loop_vectorization = True
+            options.loop_vectorization = options.loop_unrolling = loops
             builder = llvm.create_pass_builder(machine, options)
             builder.getModulePassManager().run(parsed, builder)
         return bytes(machine.emit_object(parsed))
@@ -137,7 +140,11 @@ def function_address(
 
 
 def library(
-    name: str, parameters: Sequence[object], write: Callable[[ir.Module], object], sources: Sequence[str]
+    name: str,
+    parameters: Sequence[object],
+    write: Callable[[ir.Module], object],
+    sources: Sequence[str],
+    loops: bool = True,
 ) -> Callable[[str], int]:
     """Addresses by name of all functions that ``write`` adds to a module; see `function_address`."""
     folder = cache_dir()
@@ -149,7 +156,7 @@ def library(
             module.triple = _target_machine().triple
             module.data_layout = str(_target_machine().target_data)
             write(module)
-            code = compile_object(str(module))
+            code = compile_object(str(module), loops=loops)
             if path:
                 write_object(path, code)
         return load_object(code)

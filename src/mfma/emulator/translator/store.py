@@ -183,7 +183,7 @@ def external(name: str) -> int:
 @functools.cache
 def helpers() -> Callable[[str], int]:
     """Addresses of the functions of `mfma.emulator.translator.addresses`."""
-    return jit.library("memory", [], addresses.write, addresses.SOURCES)
+    return jit.library("memory", [], addresses.write, addresses.SOURCES, loops=False)
 
 
 def _encoded(known: Known | None) -> Any:
