@@ -176,6 +176,14 @@ def test_watchdog_of_time():
         collatz.launch(1, 64, [x, np.zeros(64, np.uint32), 64], timeout=1e-6)
 
 
+@pytest.mark.parametrize("name", ["timeout", "max_instructions"])
+@pytest.mark.parametrize("limit", [-1, float("nan"), "1"])
+def test_limits_are_numbers(name, limit):
+    collatz = mfma.load(FLOW)["collatz"]
+    with pytest.raises(mfma.OptionError, match=rf"^{name} is {limit!r}; give a number of at least 0, or None\.$"):
+        collatz.launch(1, 64, [None, None, 64], **{name: limit})
+
+
 def test_ctrl_c_ends_a_launch():
     collatz = mfma.load(FLOW)["collatz"]
     x = np.full(64 * 500, 837_799, np.uint32)

@@ -123,6 +123,10 @@ def test_options_are_checked():
         mfma.triton.emulate(require="sure")
     with pytest.raises(mfma.OptionError, match="threads"):
         mfma.triton.emulate(threads=0)
+    with pytest.raises(mfma.OptionError, match=r"^timeout is -1; give a number of at least 0, or None\.$"):
+        mfma.triton.emulate(timeout=-1)
+    with pytest.raises(mfma.OptionError, match=r"^report is 3; give a function that takes a Report, such as print\.$"):
+        mfma.triton.emulate(report=3)
 
 
 def test_hooks_of_a_launch(triton, negated):

@@ -1,15 +1,17 @@
-"""Whether a launch has a shape that the kernel and the hardware allow."""
+"""Whether a launch has a shape that the kernel and the hardware allow, and limits that are numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from mfma.codeobject import Kernel
 from mfma.emulator.arguments import Geometry
-from mfma.errors import LaunchError
+from mfma.errors import LaunchError, OptionError
 
-__all__ = ["checked_geometry"]
+__all__ = ["checked_geometry", "checked_limit"]
 
 LARGEST_LDS = 65_536
 LARGEST_BLOCK = 1_024
@@ -49,6 +51,16 @@ def checked_geometry(kernel: Kernel, grid: int | Sequence[int], block: int | Seq
             f"has {LARGEST_LDS:,}."
         )
     return Geometry(groups, items, lds)
+
+
+def checked_limit(name: str, limit: float | None) -> None:
+    """Check a bound of a launch: seconds or instructions.
+
+    Raises:
+        OptionError: it is no number, or negative.
+    """
+    if limit is not None and not (isinstance(limit, (int, float, np.number)) and limit >= 0):
+        raise OptionError(f"{name} is {limit!r}; give a number of at least 0, or None.")
 
 
 def _three(name: str, size: int | Sequence[int]) -> tuple[int, int, int]:

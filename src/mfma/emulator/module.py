@@ -15,7 +15,7 @@ import numpy as np
 from mfma.codeobject import CodeObject, Kernel, load_object
 from mfma.emulator.arguments import Mapped, kernarg, named, pointed
 from mfma.emulator.device import Device, default_device
-from mfma.emulator.geometry import checked_geometry
+from mfma.emulator.geometry import checked_geometry, checked_limit
 from mfma.emulator.memory import Buffer
 from mfma.emulator.reach import Reach
 from mfma.emulator.report import Report
@@ -156,7 +156,7 @@ class Function:
             stdout, stderr: text files that get what the kernel prints; ``sys.stdout`` and ``sys.stderr`` if None.
 
         Raises:
-            OptionError: there is no such engine or number of threads.
+            OptionError: there is no such engine or number of threads, or a limit is none.
             LaunchError: arguments or geometry do not fit; nothing has run.
             MemoryFault: the kernel touched memory that it may not.
             WatchdogError: it ran too long.
@@ -169,6 +169,8 @@ class Function:
         kernel, module = self.kernel, self.module
         space = module.device.space
         geometry = checked_geometry(kernel, grid, block, lds)
+        checked_limit("timeout", timeout)
+        checked_limit("max_instructions", max_instructions)
         values = named(kernel, args)
         module.independent(kernel)  # refuses what is not implemented
         mapped = Mapped(space, pointed(values))

@@ -42,6 +42,7 @@ class Emulation:
         timeout: float | None = None,
         report: Callable[[Report], object] | None = None,
     ) -> None:
+        from mfma.emulator.geometry import checked_limit
         from mfma.isa.evidence import Level
         from mfma.native.threads import thread_count
 
@@ -50,6 +51,9 @@ class Emulation:
         if require is not None and require not in set(Level):
             raise OptionError(f"{require!r} is no level of evidence; give one of {', '.join(Level)}.")
         thread_count(threads)
+        checked_limit("timeout", timeout)
+        if report is not None and not callable(report):
+            raise OptionError(f"report is {report!r}; give a function that takes a Report, such as print.")
         self.engine = engine
         self.threads = threads
         self.require = require
