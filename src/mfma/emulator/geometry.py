@@ -1,4 +1,4 @@
-"""Whether a launch has a shape that the kernel and the hardware allow, and limits that are numbers."""
+"""Whether a launch has a shape that the kernel and the hardware allow, and options that there are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from mfma.codeobject import Kernel
 from mfma.emulator.arguments import Geometry
 from mfma.errors import LaunchError, OptionError
 
-__all__ = ["checked_geometry", "checked_limit"]
+__all__ = ["checked_engine", "checked_geometry", "checked_limit"]
+
+ENGINES = "native", "interpreter"
 
 LARGEST_LDS = 65_536
 LARGEST_BLOCK = 1_024
@@ -51,6 +53,16 @@ def checked_geometry(kernel: Kernel, grid: int | Sequence[int], block: int | Seq
             f"has {LARGEST_LDS:,}."
         )
     return Geometry(groups, items, lds)
+
+
+def checked_engine(name: str) -> None:
+    """Check that there is an engine of this name.
+
+    Raises:
+        OptionError: there is none.
+    """
+    if name not in ENGINES:
+        raise OptionError(f"engine is {name!r}; give {' or '.join(ENGINES)}.")
 
 
 def checked_limit(name: str, limit: float | None) -> None:

@@ -15,11 +15,11 @@ import numpy as np
 from mfma.codeobject import CodeObject, Kernel, load_object
 from mfma.emulator.arguments import Mapped, kernarg, named, pointed
 from mfma.emulator.device import Device, default_device
-from mfma.emulator.geometry import checked_geometry, checked_limit
+from mfma.emulator.geometry import checked_engine, checked_geometry, checked_limit
 from mfma.emulator.memory import Buffer
 from mfma.emulator.reach import Reach
 from mfma.emulator.report import Report
-from mfma.errors import CodeObjectError, OptionError, UnknownNameError, near
+from mfma.errors import CodeObjectError, UnknownNameError, near
 from mfma.native.threads import thread_count
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Function", "Module", "load"]
 
-ENGINES = "native", "interpreter"
 DYNAMIC_STACK = 16_384
 """Scratch bytes per lane beyond the fixed ones for kernels whose stack has no known bound."""
 
@@ -169,6 +168,7 @@ class Function:
         kernel, module = self.kernel, self.module
         space = module.device.space
         geometry = checked_geometry(kernel, grid, block, lds)
+        checked_engine(engine)
         checked_limit("timeout", timeout)
         checked_limit("max_instructions", max_instructions)
         values = named(kernel, args)
@@ -224,8 +224,6 @@ class Function:
     def _engine(
         self, name: str, observer: Observer | None, threads: int | None, counter: ActivityCounter | None
     ) -> Callable[..., Launch]:
-        if name not in ENGINES:
-            raise OptionError(f"engine is {name!r}; give {' or '.join(ENGINES)}.")
         count = thread_count(threads)
         if name == "interpreter" or observer is not None:
             from mfma.emulator.interpreter.engine import Launch

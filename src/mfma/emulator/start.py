@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from mfma.codeobject import Kernel
 from mfma.emulator.arguments import Geometry
+from mfma.emulator.geometry import LARGEST_LDS
 from mfma.emulator.interpreter.engine import Launch
 from mfma.emulator.interpreter.wave import Group, Wave
 from mfma.emulator.semantics.machine import ACC, EXEC
@@ -20,8 +21,8 @@ from mfma.emulator.semantics.values import WAVE
 
 __all__ = ["Start", "dispatch_packet", "resident"]
 
-UNITS, UNIT_SIMDS, UNIT_LDS, SIMD_WAVES, SIMD_VGPRS = 304, 4, 65_536, 8, 512
-"""An MI300X's compute units; of one its SIMDs and bytes of LDS; of a SIMD the waves and registers of a lane."""
+UNITS, UNIT_SIMDS, SIMD_WAVES, SIMD_VGPRS = 304, 4, 8, 512
+"""An MI300X's compute units; of one its SIMDs; of a SIMD the waves and registers of a lane."""
 ROOM = 1 << 29
 """Bytes of the host for registers, LDS and scratch of work-groups that are under way; one gets what it needs."""
 PRELOAD_PROLOGUE = 256
@@ -139,7 +140,7 @@ def resident(kernel: Kernel, geometry: Geometry, lds: int, scratch: int) -> int:
     waves = geometry.waves
     in_unit = UNIT_SIMDS * min(SIMD_WAVES, SIMD_VGPRS // kernel.descriptor.vgprs) // waves
     if lds:
-        in_unit = min(in_unit, UNIT_LDS // lds)
+        in_unit = min(in_unit, LARGEST_LDS // lds)
     bytes_ = waves * WAVE * (4 * 2 * ACC + scratch) + lds
     return max(1, min(UNITS * in_unit, ROOM // bytes_))
 

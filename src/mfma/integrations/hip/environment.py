@@ -7,13 +7,12 @@ import sys
 from pathlib import Path
 
 import mfma
+from mfma.emulator.geometry import checked_engine
 from mfma.errors import MissingToolError, OptionError
 from mfma.integrations import toolchain
 from mfma.integrations.hip.library import library_folder
 
 __all__ = ["environment"]
-
-ENGINES = "native", "interpreter"
 
 
 def environment(
@@ -31,8 +30,7 @@ def environment(
         MissingToolError: there is no C compiler, or this Python has no shared library.
         OptionError: there is no such engine, or a number is not positive.
     """
-    if engine not in ENGINES:
-        raise OptionError(f"engine is {engine!r}; give {' or '.join(ENGINES)}.")
+    checked_engine(engine)
     for name, number in ("threads", threads), ("timeout", timeout):
         if number is not None and number <= 0:
             raise OptionError(f"{name} is {number}; give a number above 0.")

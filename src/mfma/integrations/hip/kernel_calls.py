@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 
 from mfma.codeobject import Kernel
+from mfma.emulator.geometry import LARGEST_BLOCK, LARGEST_LDS
 from mfma.emulator.module import Function
 from mfma.emulator.occupancy import occupancy
 from mfma.integrations.hip.device import UNITS
 from mfma.integrations.hip.interface import Int, Pointer, Size, Unsigned, implements, read, store
-from mfma.integrations.hip.launches import LARGEST_BLOCK, LARGEST_LDS
 from mfma.integrations.hip.session import session
 from mfma.integrations.hip.status import HipError, Status
 

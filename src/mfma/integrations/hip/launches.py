@@ -10,6 +10,7 @@ import weakref
 from dataclasses import dataclass
 
 from mfma.codeobject import ValueKind
+from mfma.emulator.geometry import LARGEST_BLOCK, LARGEST_GRID, LARGEST_LDS
 from mfma.emulator.module import Function
 from mfma.emulator.occupancy import occupancy
 from mfma.errors import KernelError, LaunchError, MemoryFault, MfmaError
@@ -18,10 +19,6 @@ from mfma.integrations.hip.interface import abort, leave
 from mfma.integrations.hip.status import HipError, Status
 
 __all__ = ["Launcher", "Shape", "packed", "pointed"]
-
-LARGEST_BLOCK = 1024
-LARGEST_LDS = 65_536
-LARGEST_ITEMS = (1 << 32) - 1
 
 Shape = tuple[int, int, int]
 Values = list[bytes | int]
@@ -119,7 +116,7 @@ class Launcher:
 def _check(function: Function, grid: Shape, block: Shape, lds: int, cooperative: bool) -> None:
     """Refuse a shape that AMD's runtime refuses, with its status."""
     kernel, items = function.kernel, math.prod(block)
-    if not math.prod(grid) or not items or any(g * b > LARGEST_ITEMS for g, b in zip(grid, block, strict=True)):
+    if not math.prod(grid) or not items or any(g * b > LARGEST_GRID for g, b in zip(grid, block, strict=True)):
         raise HipError(Status.INVALID_CONFIGURATION)
     if items > LARGEST_BLOCK:
         raise HipError(Status.INVALID_CONFIGURATION)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Emulation", "current", "emulate"]
 
-ENGINES = "native", "interpreter"
 
 _lock = threading.RLock()
 _open: list[tuple[int, Emulation]] = []
@@ -42,12 +41,11 @@ class Emulation:
         timeout: float | None = None,
         report: Callable[[Report], object] | None = None,
     ) -> None:
-        from mfma.emulator.geometry import checked_limit
+        from mfma.emulator.geometry import checked_engine, checked_limit
         from mfma.isa.evidence import Level
         from mfma.native.threads import thread_count
 
-        if engine not in ENGINES:
-            raise OptionError(f"engine is {engine!r}; give {' or '.join(ENGINES)}.")
+        checked_engine(engine)
         if require is not None and require not in set(Level):
             raise OptionError(f"{require!r} is no level of evidence; give one of {', '.join(Level)}.")
         thread_count(threads)
