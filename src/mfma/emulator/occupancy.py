@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mfma.codeobject import Kernel
+from mfma.emulator.geometry import LARGEST_LDS
 from mfma.emulator.semantics.values import WAVE
-from mfma.emulator.start import SIMD_VGPRS, SIMD_WAVES, UNIT_LDS, UNIT_SIMDS
+from mfma.emulator.start import SIMD_VGPRS, SIMD_WAVES, UNIT_SIMDS
 from mfma.render import Table
 
 __all__ = ["Limit", "Occupancy", "occupancy"]
@@ -99,5 +100,5 @@ def occupancy(kernel: Kernel, block: tuple[int, int, int], lds: int = 0) -> Occu
         Limit("SGPRs", ONE, sgprs, SIMD_SGPRS, UNIT_SIMDS * (SIMD_SGPRS // max(1, sgprs)) // waves),
     ]
     if size := -(-(kernel.lds_size + lds) // LDS_GRANULE) * LDS_GRANULE:
-        limits.append(Limit("LDS bytes", GROUP, size, UNIT_LDS, UNIT_LDS // size))
+        limits.append(Limit("LDS bytes", GROUP, size, LARGEST_LDS, LARGEST_LDS // size))
     return Occupancy(waves, tuple(limits))
