@@ -36,7 +36,7 @@ def _compiled(instruction: Instruction, mode: Mode) -> Form | None:
 def call(form: Form, wave: Wave, instruction: Instruction) -> bool:
     """Execute an instruction; whether it was executed, and not left to the interpreter."""
     operands = np.array([*form.operands, 0], np.int64)
-    table = buffer_table(wave.space) if wave.space is not None else np.zeros((0, 4), np.int64)
+    table = buffer_table(wave.space.mapped()) if wave.space is not None else np.zeros((0, 4), np.int64)
     wave.fields[Field.BUFFERS], wave.fields[Field.BUFFER_COUNT] = address(table), len(table)
     execute = lambda: FORM(form.address)(address(wave.memory), address(operands))  # noqa: E731
     result = execute()

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import numpy as np
 import pytest
 
@@ -206,6 +207,51 @@ def test_damaged_files_are_written_anew(damage, begin, tmp_path):
     begin()
     assert launch(ADD)[1] == report
     assert kept(tmp_path) == intact
+
+
+@pytest.mark.parametrize("content", [b"\xc1", b"\x05", msgpack.packb([b"", b"", b"", [], [], [3]])])
+def test_what_somebody_else_kept_under_a_name_is_written_anew(content, begin, tmp_path):
+    _, report = launch(ADD)
+    intact = kept(tmp_path)
+    (translated,) = (file for file, whole in intact.items() if not whole.endswith(check.INDEPENDENT))
+    jit.write_object(tmp_path / translated, content)
+    begin()
+    assert launch(ADD)[1] == report
+    assert kept(tmp_path) == intact
+
+
+@pytest.mark.parametrize("line", [b"\xff", b'["a", [], [], 5]', b'["a", [], [], {"x": [1]}]', b"{}"])
+def test_damaged_lines_of_the_index_are_passed_over(line, begin, tmp_path):
+    launch(ADD)
+    for file in kept(tmp_path):
+        (tmp_path / file).unlink()
+    index = tmp_path / store.INDEX
+    index.write_bytes(line + b"\n" + index.read_bytes())
+    begin()
+    launch(ADD)
+    assert index.read_bytes().count(b"\n") == 2  # nothing had to be learned or compiled again
+
+
+def test_code_that_was_being_translated_when_ctrl_c_came_is_translated_again(monkeypatch):
+    class Records(np.ndarray):
+        def __setitem__(self, key, value):
+            if isinstance(key, tuple) and key[1] == Record.FORM and not interrupted:
+                interrupted.append(key)
+                raise KeyboardInterrupt
+            super().__setitem__(key, value)
+
+    def begin(native, *arguments):
+        made(native, *arguments)
+        native.records = native.records.view(Records)
+
+    interrupted, made = [], kernel.Native.__init__
+    monkeypatch.setattr(kernel.Native, "__init__", begin)
+    case = CASES[ADD]
+    add = mfma.load(case.path, mfma.Device())[case.kernel]
+    with pytest.raises(KeyboardInterrupt):
+        add.launch(case.grid, case.block, case.arguments())
+    assert interrupted
+    assert add.launch(case.grid, case.block, case.arguments()).interpreted == 0
 
 
 @pytest.mark.parametrize("how", ["gone", "cut"])

@@ -176,11 +176,15 @@ def test_watchdog_of_time():
         collatz.launch(1, 64, [x, np.zeros(64, np.uint32), 64], timeout=1e-6)
 
 
-@pytest.mark.parametrize("name", ["timeout", "max_instructions"])
-@pytest.mark.parametrize("limit", [-1, float("nan"), "1"])
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [*((name, limit) for name in ("timeout", "max_instructions") for limit in (-1, float("nan"), "1")),
+     ("max_instructions", 20.5)],
+)  # fmt: skip
 def test_limits_are_numbers(name, limit):
     collatz = mfma.load(FLOW)["collatz"]
-    with pytest.raises(mfma.OptionError, match=rf"^{name} is {limit!r}; give a number of at least 0, or None\.$"):
+    number = "number" if name == "timeout" else "whole number"
+    with pytest.raises(mfma.OptionError, match=rf"^{name} is {limit!r}; give a {number} of at least 0, or None\.$"):
         collatz.launch(1, 64, [None, None, 64], **{name: limit})
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mfma.emulator.interpreter import memory_nodes
 from mfma.emulator.interpreter.float_order import FloatOrder
-from mfma.emulator.memory import BASE, LIMIT, PAGE, PRIVATE_BASE, SHARED_BASE, AddressSpace, Buffer, window
+from mfma.emulator.memory import BASE, LIMIT, PAGE, PRIVATE_BASE, SHARED_BASE, AddressSpace, Buffer, _Table, window
 from mfma.emulator.semantics.machine import Access, Space
 from mfma.emulator.semantics.values import WAVE
 from mfma.errors import MemoryFault, OptionError
@@ -139,6 +139,38 @@ def test_window_reads_any_byte() -> None:
 def test_refused_buffers(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message.replace("(", r"\(")):
         AddressSpace().allocate(**arguments, name="b")
+
+
+@pytest.mark.parametrize("change", ["plus", "freed"])
+def test_a_module_that_is_collected_in_the_midst_of_a_change_frees_its_image(change, monkeypatch) -> None:
+    space = AddressSpace()
+    image, other = (space.allocate(64, name=name) for name in ("image", "other"))
+    compute = getattr(_Table, change)
+
+    def collecting(table: _Table, buffer: Buffer) -> _Table:
+        new: _Table = compute(table, buffer)
+        if image.live:
+            space.free(image)
+        return new
+
+    monkeypatch.setattr(_Table, change, collecting)
+    if change == "plus":
+        new = space.allocate(64, name="new")
+        assert list(space) == [other, new]
+    else:
+        space.free(other)
+        assert list(space) == []
+    assert [buffer for buffer, _ in space.mapped()] == list(space)
+
+
+def test_memory_of_a_freed_buffer_is_kept_by_who_has_it() -> None:
+    space, data = AddressSpace(), np.arange(8)
+    buffer = space.allocate(64, name="data", data=data)
+    ((mapped, memory),) = space.mapped()
+    assert mapped is buffer
+    space.free(buffer)
+    assert np.shares_memory(memory, data)
+    assert space.mapped() == []
 
 
 def test_refused_frees() -> None:

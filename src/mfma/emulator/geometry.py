@@ -65,14 +65,15 @@ def checked_engine(name: str) -> None:
         raise OptionError(f"engine is {name!r}; give {' or '.join(ENGINES)}.")
 
 
-def checked_limit(name: str, limit: float | None) -> None:
-    """Check a bound of a launch: seconds or instructions.
+def checked_limit(name: str, limit: float | None, whole: bool = False) -> None:
+    """Check a bound of a launch: seconds or, ``whole``, instructions.
 
     Raises:
-        OptionError: it is no number, or negative.
+        OptionError: it is no such number, or negative.
     """
-    if limit is not None and not (isinstance(limit, (int, float, np.number)) and limit >= 0):
-        raise OptionError(f"{name} is {limit!r}; give a number of at least 0, or None.")
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    if limit is not None and not (isinstance(limit, kinds) and limit >= 0):
+        raise OptionError(f"{name} is {limit!r}; give a {'whole ' * whole}number of at least 0, or None.")
 
 
 def _three(name: str, size: int | Sequence[int]) -> tuple[int, int, int]:

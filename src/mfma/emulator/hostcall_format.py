@@ -19,7 +19,7 @@ from mfma.errors import KernelError
 __all__ = ["Output", "Streams", "formatted"]
 
 CONVERSION = re.compile(
-    rb"%(?P<flags>[-+ #0']*)(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?"
+    rb"%(?P<flags>[-+ #0']*)(?P<width>\*|\d{0,9})(?:\.(?P<precision>\*|\d{0,9}))?"
     rb"(?:hh|h|ll|l|j|z|t|q|L)?(?P<kind>[diouxXcsfFeEgGaApn%])"
 )
 SIZE = re.compile(r"hh|h|ll|l|j|z|t|q|L")

@@ -159,7 +159,7 @@ class AddressSpace:
             address = -(-self._next // step) * step
             memory = self._backing(address, size) if data is None else _backing(data, size, name)
             buffer = Buffer(address, size, name, writable and bool(memory.flags.writeable), memory)
-            self._table = self._table.plus(buffer)
+            self._replace(lambda table: table.plus(buffer))
             self._next = buffer.end + PAGE
         return buffer
 
@@ -171,8 +171,22 @@ class AddressSpace:
             if self._table.last(buffer.address) is not buffer:
                 raise OptionError(f"buffer {buffer.name!r} belongs to another address space; free it there")
             buffer.live = False
-            self._table = self._table.freed(buffer)
+            self._replace(lambda table: table.freed(buffer))
             buffer.bytes = np.zeros(0, np.uint8)
+
+    def _replace(self, change: Callable[[_Table], _Table]) -> None:
+        """Change the table. A module that is collected while that is computed frees its image, and changes it, too."""
+        while True:
+            before = self._table
+            after = change(before)
+            if self._table is before:
+                self._table = after
+                return
+
+    def mapped(self) -> list[tuple[Buffer, Bytes]]:
+        """Every live buffer with its memory, by address; whoever has the memory keeps it when the buffer is freed."""
+        pairs = [(buffer, buffer.bytes) for buffer in self]
+        return [(buffer, memory) for buffer, memory in pairs if memory.size == buffer.size]
 
     def find(self, address: int) -> Buffer | None:
         """Return the live buffer that holds the byte at ``address``, if there is one."""

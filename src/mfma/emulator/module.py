@@ -170,7 +170,7 @@ class Function:
         geometry = checked_geometry(kernel, grid, block, lds)
         checked_engine(engine)
         checked_limit("timeout", timeout)
-        checked_limit("max_instructions", max_instructions)
+        checked_limit("max_instructions", max_instructions, whole=True)
         values = named(kernel, args)
         module.independent(kernel)  # refuses what is not implemented
         mapped = Mapped(space, pointed(values))

@@ -22,8 +22,10 @@ from mfma.emulator.translator.layout import Status
 if TYPE_CHECKING:
     from mfma.emulator.interpreter.wave import Group, Wave
 
-__all__ = ["FIRST", "TURN", "Index", "indices", "run", "turn"]
+__all__ = ["FIRST", "TURN", "WATCH_EVERY", "Index", "indices", "run", "turn"]
 
+WATCH_EVERY = 1024
+"""Instructions of a wave, a power of two, after which an engine looks whether the launch runs too long."""
 FIRST, TURN = 500, 10_000
 """Instructions after which a wave lets others run, the first time and at most."""
 

@@ -148,7 +148,7 @@ def library(
 ) -> Callable[[str], int]:
     """Addresses by name of all functions that ``write`` adds to a module; see `function_address`."""
     folder = cache_dir()
-    path = folder / f"{name}-{cache_key((name, *parameters), sources)}.o" if folder else None
+    path = folder / f"{name}-{cache_key((name, loops, *parameters), sources)}.o" if folder else None
     with _LOCK:
         code = read_object(path) if path else None
         if code is None:

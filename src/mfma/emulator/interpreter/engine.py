@@ -21,6 +21,7 @@ from mfma.emulator.interpreter.hardware import MODE_BITS, decode_mode
 from mfma.emulator.interpreter.step import Step
 from mfma.emulator.interpreter.wave import Group, Status, Wave
 from mfma.emulator.memory import AddressSpace, Bytes
+from mfma.emulator.schedule import WATCH_EVERY
 from mfma.emulator.semantics.machine import ACC
 from mfma.emulator.semantics.registry import DEFINITIONS
 from mfma.emulator.translator.layout import block
@@ -152,7 +153,7 @@ class Launch:
         before = wave.executed
         while wave.status is Status.READY:
             self._execute(wave)
-            if wave.executed & 0x3FF == 0:
+            if wave.executed % WATCH_EVERY == 0:
                 self._watch(wave, self.executed + wave.executed - before)
         self.executed += wave.executed - before
         self._watch(wave, self.executed)

@@ -27,7 +27,7 @@ SIZES = (1, 2, 4, 8, 12, 16)
 """Bytes that a lane can load or store."""
 SOURCES = (
     "mfma.emulator.translator.addresses", "mfma.emulator.translator.layout",
-    "mfma.emulator.interpreter.float_order",
+    "mfma.emulator.interpreter.float_order", "mfma.emulator.memory",
 )  # fmt: skip
 CHUNK = 8
 START, END, HOST, WRITABLE = range(BUFFER_WORDS)

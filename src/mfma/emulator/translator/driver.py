@@ -14,6 +14,7 @@ from enum import IntEnum
 from llvmlite import ir
 
 from mfma.emulator.profile_activity import Tally
+from mfma.emulator.schedule import WATCH_EVERY
 from mfma.emulator.semantics.machine import EXEC
 from mfma.emulator.translator import banks
 from mfma.emulator.translator.banks import DESCRIPTION_WORDS, SUM_WORDS, Word
@@ -21,10 +22,7 @@ from mfma.emulator.translator.function import DONE, TAKEN
 from mfma.emulator.translator.layout import SCALARS, Field, Status
 from mfma.native.simd import I8, I64, POINTER, Kernel, Value
 
-__all__ = ["RECORD_WORDS", "WATCH_EVERY", "Code", "Record", "Run", "Stop", "write_wave_loop"]
-
-WATCH_EVERY = 1024
-"""Instructions of a wave, a power of two, after which the loop looks whether the thread has executed enough."""
+__all__ = ["RECORD_WORDS", "Code", "Record", "Run", "Stop", "write_wave_loop"]
 
 
 class Record(IntEnum):
@@ -137,7 +135,11 @@ class _WaveLoop:
         builder.position_at_end(self.step)
         index, before = kernel.load(self.index, 0, I64), kernel.load(self.executed, 0, I64)
         record = self._pointer(self.records + index * (8 * RECORD_WORDS))
-        form, operands, size, why, target = (kernel.load(record, word, I64) for word in Record)
+        # in the order opposite to the one in which `Native` fills a record in, maybe at this moment
+        form, why = (self._published(record, word) for word in (Record.FORM, Record.STOP))
+        operands, size, target = (
+            kernel.load(record, word, I64) for word in (Record.OPERANDS, Record.SIZE, Record.TARGET)
+        )
         here, following = self.base + (index << 2), index + size
         behind = self.base + (following << 2)
         executed = before + 1
@@ -234,6 +236,12 @@ class _WaveLoop:
 
     def _set(self, field: Field, value: Value) -> None:
         value.store(self.wave, field.offset // 8)
+
+    def _published(self, record: Value, word: Record) -> Value:
+        """A word of a record, read before all that is read after it."""
+        kernel = self.kernel
+        place = kernel.address(record, 8 * word, I8)
+        return Value(kernel, kernel.builder.load_atomic(place.raw, "acquire", 8, typ=I64))
 
     def _pointer(self, address: Value) -> Value:
         return Value(self.kernel, self.kernel.builder.inttoptr(address.raw, POINTER))

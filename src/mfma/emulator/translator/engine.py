@@ -19,8 +19,9 @@ from mfma.emulator.interpreter.float_order import FloatOrder
 from mfma.emulator.interpreter.hardware import MODE_BITS, decode_mode
 from mfma.emulator.interpreter.wave import Status, Wave
 from mfma.emulator.profile_activity import ActivityCounter
+from mfma.emulator.schedule import WATCH_EVERY
 from mfma.emulator.start import Start
-from mfma.emulator.translator.driver import WATCH_EVERY, Run, Stop
+from mfma.emulator.translator.driver import Run, Stop
 from mfma.emulator.translator.kernel import LOCK, Counted, Native
 from mfma.emulator.translator.layout import Field, address, buffer_table
 from mfma.emulator.translator.place import Place, Words
@@ -60,9 +61,10 @@ class NativeLaunch(Launch):
         self.natives = natives
         self.reach = reach
         self.native_turn = turn(profiled=counter is not None)
-        self.table = buffer_table(self.space)
+        mapped = self.space.mapped()
+        self.table = buffer_table(mapped)
         # native code has their host addresses, whoever frees a buffer during the launch
-        self.memory = [buffer.bytes for buffer in self.space]
+        self.memory = [memory for _, memory in mapped]
         # work-groups that begin in the hardware's way differ by their numbers alone
         self.alike = isinstance(self.start, Start)
         self._prepare()

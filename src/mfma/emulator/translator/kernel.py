@@ -14,7 +14,7 @@ from mfma.emulator.reach import Reach
 from mfma.emulator.semantics.machine import Mode
 from mfma.emulator.semantics.registry import DEFINITIONS
 from mfma.emulator.translator import banks
-from mfma.emulator.translator.driver import RECORD_WORDS, Code, Record
+from mfma.emulator.translator.driver import RECORD_WORDS, Code, Record, Stop
 from mfma.emulator.translator.layout import address
 from mfma.emulator.translator.translation import Column, Translation, kept, translated
 
@@ -67,9 +67,9 @@ class Native:
         """Fill in the records of all instructions that a wave at ``pc`` may come to; whether there is one at pc."""
         record = self.records[(pc - self.base) // 4]
         with LOCK:
-            if not record[Record.SIZE]:
+            if record[Record.STOP] == Stop.UNKNOWN:
                 self._place(self._translation(pc))
-            return bool(record[Record.SIZE])
+            return bool(record[Record.STOP] != Stop.UNKNOWN)
 
     def _translation(self, pc: int) -> Translation:
         name = None
@@ -84,7 +84,7 @@ class Native:
     def _place(self, translation: Translation) -> None:
         """Make records of all instructions that have none."""
         index = translation.column(Column.AT) // 4
-        new = self.records[index, Record.SIZE] == 0
+        new = self.records[index, Record.STOP] == Stop.UNKNOWN
         index = index[new]
         of = {column: translation.column(column)[new] for column in Column}
         numbers = [self._number(translation, kind) for kind in range(len(translation.mnemonics))]
@@ -95,19 +95,19 @@ class Native:
         target, form = of[Column.TARGET], of[Column.FORM]
         self.records[index, Record.OPERANDS] = address(operands) + 8 * of[Column.FIRST]
         self.records[index, Record.TARGET] = np.where(target < 0, 0, target + self.base)
-        self.records[index, Record.STOP] = of[Column.STOP]
         self.records[index, Record.SIZE] = of[Column.SIZE]
         if len(self.accesses):
             self._describe(index)
-        # last: another thread may be running this code
+        # another thread may be running this code, and Ctrl-C may come: the form, and what says that all is there, last
         self.records[index, Record.FORM] = np.where(form < 0, 0, np.append(translation.addresses, 0)[form])
+        self.records[index, Record.STOP] = of[Column.STOP]
 
     def describe(self) -> None:
         """Fill in ``accesses``, from now on of what will be translated, too."""
         with LOCK:
             if not len(self.accesses):
                 self.accesses = np.zeros((len(self.records), banks.DESCRIPTION_WORDS), np.int64)
-                self._describe(np.flatnonzero(self.records[:, Record.SIZE]))
+                self._describe(np.flatnonzero(self.records[:, Record.STOP] != Stop.UNKNOWN))
 
     def _describe(self, index: npt.NDArray[np.int64]) -> None:
         for one in index.tolist():

@@ -7,13 +7,14 @@ the lanes, lane after lane. `buffer_table` is the device memory of a launch as n
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mfma.emulator.memory import AddressSpace
+from mfma.emulator.memory import Buffer, Bytes
 from mfma.emulator.semantics.values import WAVE
 
 __all__ = [
@@ -90,21 +91,22 @@ def address(array: npt.NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0])
 
 
-def buffer_table(space: AddressSpace) -> npt.NDArray[np.int64]:
-    """Every live buffer, sorted by address, shape (buffers, `BUFFER_WORDS`).
+def buffer_table(mapped: Iterable[tuple[Buffer, Bytes]]) -> npt.NDArray[np.int64]:
+    """Buffers and their memory, sorted by address, shape (buffers, `BUFFER_WORDS`).
 
     One with protected addresses is several: what reaches across their ends is left to the interpreter.
 
+    >>> from mfma.emulator.memory import AddressSpace
     >>> space = AddressSpace()
     >>> data = space.allocate(64, name="data")
     >>> data.protected = ((data.address + 16, data.address + 32),)
-    >>> rows = buffer_table(space).tolist()
+    >>> rows = buffer_table(space.mapped()).tolist()
     >>> [(first - data.address, end - data.address, writable) for first, end, _, writable in rows]
     [(0, 16, 1), (16, 32, 0), (32, 64, 1)]
     """
     rows = []
-    for buffer in space:
-        host = address(buffer.bytes) - buffer.address
+    for buffer, memory in mapped:
+        host = address(memory) - buffer.address
         at = buffer.address
         for first, end in sorted(buffer.protected):
             rows += [(at, first, host + at, buffer.writable), (first, end, host + first, False)]

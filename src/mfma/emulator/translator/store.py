@@ -38,7 +38,10 @@ LEVEL = 0
 """Of optimisation: what the code generator does by itself. The passes before it would gain little and take long."""
 
 
-ALSO = ("mfma.emulator.memory", "mfma.emulator.reach", "mfma.emulator.check")
+ALSO = (
+    "mfma.emulator.memory", "mfma.emulator.reach", "mfma.emulator.check", "mfma.isa.cdna3", "mfma.isa.modifiers",
+    "mfma.isa.spec",
+)  # fmt: skip
 """Modules besides those of `PACKAGES` that decide what is kept."""
 INDEX = "index"
 INTERNAL = ("llvm.", "@")
@@ -80,9 +83,9 @@ class Store:
             return
         self._is_read = True
         with contextlib.suppress(OSError):
-            lines = (self.folder / INDEX).read_text().splitlines()
+            lines = (self.folder / INDEX).read_bytes().splitlines()
             for line in lines:
-                with contextlib.suppress(ValueError, TypeError):  # a line that was cut off
+                with contextlib.suppress(ValueError, TypeError, AttributeError):  # a line that is damaged
                     name, functions, calls, facts = json.loads(line)
                     batch = Batch(name, tuple(functions), tuple(calls))
                     self._known.update((digest, _decoded(fact)) for digest, fact in facts.items())

@@ -110,8 +110,11 @@ def kept(name: str) -> Translation | None:
     content = store().kept(name)
     if content is None:
         return None
-    rows, operands, moving, mnemonics, functions, batches = msgpack.unpackb(content, use_list=False)
-    batches = tuple(Batch(*batch) for batch in batches)
+    try:
+        rows, operands, moving, mnemonics, functions, packed = msgpack.unpackb(content, use_list=False)
+        batches = tuple(Batch(*batch) for batch in packed)
+    except (ValueError, TypeError):  # nothing that this module wrote
+        return None
     addresses = store().addresses(functions, batches)
     if addresses is None:
         return None

@@ -25,7 +25,11 @@ from mfma.native.simd import I8, I32, I64, POINTER, Kernel, Value, vector
 
 __all__ = ["IMAGE", "ROW", "Word", "turn"]
 
-SOURCES = tuple(f"mfma.emulator.translator.{name}" for name in ("driver", "turn", "layout"))
+SOURCES = (
+    "mfma.emulator.schedule",
+    *(f"mfma.emulator.translator.{name}" for name in ("driver", "turn", "layout")),
+    *(f"mfma.emulator.semantics.{name}" for name in ("machine", "values")),
+)
 ROW = 4 * WAVE
 """Bytes of a vector register."""
 IMAGE = ROW + SCRATCH - SCALARS

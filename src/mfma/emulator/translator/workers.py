@@ -2,9 +2,9 @@
 
 It cannot if no work-group learns from memory what another one does. So there is one thread for a kernel with an atomic
 on other memory than LDS, an access or a fence with ``sc0`` or ``sc1`` (by which a store becomes visible beyond the
-work-group, or a load looks there), global wave sync, or a jump to an address in a register, because nobody knows what
-is there. What is left are plain accesses to places that another work-group stores to, whose outcome HIP and Triton do
-not define.
+work-group, or a load looks there), a scalar store or what concerns the scalar caches, global wave sync, or a jump to an
+address in a register, because nobody knows what is there. What is left are plain accesses to places that another
+work-group stores to, whose outcome HIP and Triton do not define.
 
 If work-groups fault on several threads, the error of the first of them is reported. Further threads start once the
 first one has been at work for a while, so that a small launch does not pay for them.
@@ -12,7 +12,6 @@ first one has been at work for a while, so that a small launch does not pay for 
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -26,6 +25,8 @@ __all__ = ["PATIENCE", "StoppedError", "Workers", "independent"]
 
 PATIENCE = 1e-3
 """Seconds after which further threads start."""
+LARGEST_PART = 1 << 32
+"""Work-groups that a thread gets at once; their numbers must be numbers of native code, too."""
 PARTS = 4
 """Into so many parts for each thread the work-groups that are left are cut; the last ones are short."""
 
@@ -42,6 +43,8 @@ def _tells(instruction: Instruction) -> bool:
         return True
     if row.access is None:
         return False
+    if row.encoding is Encoding.SMEM:
+        return row.access.kind in (Kind.STORE, Kind.ATOMIC, Kind.CACHE)
     if row.encoding is Encoding.DS:
         return row.access.kind is Kind.GWS or modifiers.gds
     return row.access.kind is Kind.ATOMIC or modifiers.sc0 or modifiers.sc1
@@ -69,7 +72,7 @@ class Workers:
         self._ended = 0
         self._began = 0.0
         self._further: Callable[[int], list[Callable[[], None]]] | None = None
-        self._threads: list[threading.Thread] = []
+        self._threads: list[tuple[threading.Thread, threading.Event]] = []
         self._stopped = False
         self._unexpected: list[BaseException] = []
         self._failures: list[tuple[int, MfmaError]] = []
@@ -81,7 +84,7 @@ class Workers:
             if self._failures or not left:
                 return range(0)
             first = self._next
-            self._next += max(1, left // (PARTS * self.threads)) if self.threads > 1 else left
+            self._next += min(max(1, left // (PARTS * self.threads)) if self.threads > 1 else left, LARGEST_PART)
             return range(first, self._next)
 
     def ended(self, count: int) -> None:
@@ -104,9 +107,14 @@ class Workers:
         if self._further is not None and time.monotonic() - self._began > PATIENCE:
             works = self._further(min(self.threads - 1, self.groups - self._next))
             self._further = None
-            self._threads = [threading.Thread(target=self._quiet, args=(work,)) for work in works]
-            for thread in self._threads:
-                thread.start()
+            for work in works:
+                ended = threading.Event()
+                thread = threading.Thread(target=self._thread, args=(work, ended))
+                try:
+                    thread.start()
+                except RuntimeError:  # the system has no more, and those that there are do the work
+                    return
+                self._threads.append((thread, ended))
 
     def run(self, work: Callable[[], None], further: Callable[[int], list[Callable[[], None]]]) -> None:
         """Let this thread work until all others have ended, too.
@@ -123,16 +131,13 @@ class Workers:
             self._further = further
         try:
             self._quiet(work)
-            for thread in self._threads:
-                thread.join()
+            self._join()
         except BaseException:
             self._stopped = True
             raise
         finally:
             self._further = None
-            for thread in self._threads:
-                with contextlib.suppress(RuntimeError):  # it was not started
-                    thread.join()
+            self._join()
         try:
             if self._unexpected:
                 raise self._unexpected[0]
@@ -142,9 +147,28 @@ class Workers:
             self._unexpected.clear()
             self._failures.clear()
 
+    def _join(self) -> None:
+        """Wait for the threads; they use arrays of whoever called, so even Ctrl-C has to wait for them."""
+        interruption = None
+        for thread, ended in self._threads:
+            while not ended.is_set():  # a join that was interrupted takes its thread for ended (Python 3.11)
+                try:
+                    ended.wait()
+                except BaseException as error:
+                    self._stopped, interruption = True, error
+            thread.join()
+        if interruption is not None:
+            raise interruption
+
     def fail(self, number: int, error: MfmaError) -> None:
         """Note the error of a work-group. Those before it have all been handed out."""
         self._failures.append((number, error))
+
+    def _thread(self, work: Callable[[], None], ended: threading.Event) -> None:
+        try:
+            self._quiet(work)
+        finally:
+            ended.set()
 
     def _quiet(self, work: Callable[[], None]) -> None:
         try:
