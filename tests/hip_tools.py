@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from mfma.integrations import toolchain
-from mfma.integrations.hip.compiler import flags, lay_out
+from mfma.integrations.hip.compiler import flags
+from mfma.integrations.hip.layout import lay_out
 
 DEVICE = ("--offload-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc")
 STRICT = ("-std=c++17", "-O3", "-Wall", "-Wextra")

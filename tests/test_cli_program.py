@@ -17,7 +17,7 @@ from hip_tools import missing
 from mfma.cli import main
 from mfma.errors import CodeObjectError, MissingToolError, OptionError
 from mfma.integrations import doctor, toolchain
-from mfma.integrations.hip import compiler, program
+from mfma.integrations.hip import compiler, layout, program
 from mfma.integrations.hip.words import output, sources
 
 PYTHON = Path(sys.executable).resolve()
@@ -139,6 +139,8 @@ REFUSED = [
     ("python -O3", "python is built, so -O3 is no flag for a compiler; give the program's arguments after `--`."),
     ("python 256 256", "python is built, so 256 is no flag for a compiler; give the program's"),
     ("nofile.hip -O3", "there is no file nofile.hip; give the path of a source."),
+    ("./nofile -- 256", "mfma: nofile cannot be read: No such file or directory; give the path of a program."),
+    ("--device-name gfx90a ./nofile", "mfma: nofile cannot be read: No such file or directory; give"),
     ("one.hip -c", "-c does not make a program that can run; leave it out."),
     ("one.hip --genco", "--genco does not make a program that can run; leave it out."),
     ("one.hip --engine fast", "'fast' is not one of"),
@@ -348,7 +350,7 @@ def test_headers_of_a_distribution_are_laid_out(folder, monkeypatch, hip, clang,
         (folder / "bitcode" / name).touch()
     hip_headers(folder / "include", hip)
     root = folder / "rocm"
-    compiler.lay_out(root, folder / "include", folder / "bitcode")
+    layout.lay_out(root, folder / "include", folder / "bitcode")
     flags = compiler.flags(toolchain.Clang(Path("clang++"), clang), root)
     assert (SIZE in flags) is defined
     assert str(root / "amdgcn" / "bitcode" / "hip.bc") in flags

@@ -225,6 +225,11 @@ def test_outside():
     with pytest.raises(RuntimeError):
         triton.runtime.driver.active
 
+@pytest.mark.mfma_triton(threads=1)
+def test_by_the_marker_alone():
+    import triton
+    assert triton.runtime.driver.active.get_current_target().arch == "gfx942"
+
 @pytest.mark.mfma_triton(engine="fast")
 def test_wrong(mfma_triton):
     pass
@@ -236,7 +241,7 @@ def test_the_fixture_of_the_plugin(triton, tmp_path):
     test.write_text(PLUGIN, "utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-W", "error", "-p", "no:cacheprovider", test]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert re.search(r"3 passed, 1 error", done.stdout), done.stdout + done.stderr
+    assert re.search(r"4 passed, 1 error", done.stdout), done.stdout + done.stderr
     assert "engine is 'fast'; give native or interpreter." in done.stdout
     fixtures = subprocess.run([*command[:-1], "--fixtures", tmp_path], capture_output=True, text=True, check=True)
     assert "mfma_triton" in fixtures.stdout

@@ -81,7 +81,10 @@ def _is_number(word: str) -> bool:
 def function_of(file: str, name: str | None) -> Function:
     """Load a file and return its kernel of this name, or its only one."""
     from mfma.emulator import Device, load
+    from mfma.integrations.hip.words import SOURCES
 
+    if file.endswith(SOURCES):
+        raise Refusal(f"{file} is source; compile it, as `mfma run {file} -o PROGRAM` does, and give the program.")
     module = load(file, Device())  # of its own: addresses are the same at every call
     if name is None:
         if len(module) != 1:

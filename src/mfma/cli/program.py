@@ -86,7 +86,10 @@ def _program(words: Sequence[str], rest: Sequence[str], arguments: Sequence[str]
         from mfma.integrations.hip.program import is_executable
 
         file = next((word for flag, word in _pairs(words) if flag not in WITH_VALUE and not word.startswith("-")), None)
-        if file is None or not is_executable(file):
+        if file is None:
+            return None
+        is_missing = not Path(file).exists() and (arguments or _given(words, ("--device-name",)))
+        if not (is_missing or is_executable(file)):
             return None
         named = [file]
     kernel_option = _given(words, OF_KERNELS)

@@ -1,7 +1,7 @@
 """Whole HIP programs from source: host and device code by the clang that is here, linked with this package's runtime.
 
 An installed ROCm is used as it is. Headers and device libraries of a distribution's packages are older than its clang
-and lie where that does not look, so they are laid out as the folder of a ROCm, as links.
+and lie where that does not look, so they are laid out as the folder of a ROCm.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from mfma.errors import OptionError
 from mfma.integrations import toolchain
 from mfma.integrations.doctor import require
 from mfma.integrations.hip import words as command_line
+from mfma.integrations.hip.layout import CORRECTIONS, lay_out
 from mfma.integrations.hip.library import library_folder
 from mfma.integrations.toolchain import Clang
 
-__all__ = ["build", "flags", "lay_out"]
+__all__ = ["build", "flags"]
 
-SAME_GPU = ("oclc_isa_version_942.bc", "oclc_isa_version_940.bc")
-"""What clang looks for, and the same by the name of the first gfx942."""
+UNLINKED = "hip.bc", "ocml.bc", "oclc_daz_opt_off.bc"
+"""What clang used to link by itself, and between them the user of the last, which is only linked where it is needed."""
 WITHOUT_SIZE = 22
 """The first clang that does not define a macro which the headers of HIP use before version 7."""
 
@@ -73,24 +74,10 @@ def flags(compiler: Clang, root: Path) -> tuple[str, ...]:
     found = (f"--rocm-path={root}", "-isystem", str(root / "include"), *size)
     if root == toolchain.rocm():
         return found
-    bitcode = root / "amdgcn" / "bitcode" / "hip.bc"  # of HIP 5, which clang used to link by itself
-    link = ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(bitcode), "-Wno-linker-warnings")
-    return (*found, "-mcode-object-version=5", *(link if bitcode.exists() else ()))
-
-
-def lay_out(folder: Path, include: Path, bitcode: Path) -> None:
-    """Lay out headers and device libraries as the folder of a ROCm, by links."""
-    libraries = folder / "amdgcn" / "bitcode"
-    for made in (folder / "include", folder / "lib", folder / "bin", libraries):
-        made.mkdir(parents=True)
-    (folder / "include" / "hip").symlink_to(include / "hip")
-    for library in bitcode.glob("*.bc"):
-        (libraries / library.name).symlink_to(library)
-    wanted, same = (libraries / name for name in SAME_GPU)
-    if same.exists() and not wanted.exists():
-        wanted.symlink_to(same.resolve())
-    numbers = zip(("MAJOR", "MINOR", "PATCH"), toolchain.headers_version(include) or (), strict=False)
-    (folder / "bin" / ".hipVersion").write_text("".join(f"HIP_VERSION_{key}={n}\n" for key, n in numbers))
+    bitcode = [root / "amdgcn" / "bitcode" / name for name in UNLINKED]
+    link = [word for file in bitcode if file.exists() for word in ("-mlink-builtin-bitcode", str(file))]
+    passed = [part for word in link for part in ("-Xclang", word)]
+    return (*found, "-mcode-object-version=5", *passed, *(("-Wno-linker-warnings",) if link else ()))
 
 
 def _rocm() -> Path:
@@ -101,7 +88,7 @@ def _rocm() -> Path:
     include, bitcode = toolchain.headers(), toolchain.device_libraries()
     assert include is not None
     assert bitcode is not None  # `require` has checked both
-    content = (include, toolchain.headers_version(include), bitcode, sorted(os.listdir(bitcode)))
+    content = (include, toolchain.headers_version(include), bitcode, sorted(os.listdir(bitcode)), CORRECTIONS)
     folder = _folder() / f"rocm-{hashlib.sha256(repr(content).encode()).hexdigest()[:32]}"
     if not folder.is_dir():
         new = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}")
