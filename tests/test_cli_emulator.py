@@ -253,7 +253,7 @@ V = "run vector.co --kernel add_f32 --grid 16 --block 64"
 REFUSALS = [
     ("run nofile.co --block 64", "nofile.co cannot be read: No such file or directory"),
     ("run . --block 64", ". cannot be read: Is a directory"),
-    ("profile kernel.hip --block 64", "kernel.hip is source; compile it, as `mfma run kernel.hip -o PROGRAM` does, and"),
+    ("profile kernel.hip --block 64", "kernel.hip is source; compile it, as `mfma run kernel.hip -o PROGRAM` does"),
     ("run x.npy --block 64", "x.npy is neither ELF nor an offload bundle"),
     ("run gfx90a.co --block 64", "has no code object for gfx942, only for gfx90a"),
     ("run --block 64", "Missing argument 'FILE'."),

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.long
 
 PROGRAMS = Path(__file__).parent / "hip_programs"
 RIGHT = (
-    "async", "atomics", "cooperative", "copies", "device", "errors", "half", "host_memory", "managed", "math", "occupancy",
-    "static_objects", "streams", "symbols", "threads", "untouched", "vector_add",
+    "async", "atomics", "cooperative", "copies", "device", "errors", "half", "host_memory", "managed", "math",
+    "occupancy", "static_objects", "streams", "symbols", "threads", "untouched", "vector_add",
 )  # fmt: skip
 ENGINES = "native", "interpreter"
 
