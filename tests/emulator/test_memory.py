@@ -205,9 +205,9 @@ RANGE_B = rf"'b' \({B:#x} to {B + 99:#x}, 100 bytes\)"
         (A + PAGE, 4, 4, 0, f"lane 0 and 63 more is outside every buffer, 1 byte behind {RANGE_A}$"),
         (A - 4, 4, 8, 0, f"lane 0 is outside every buffer, 4 bytes before {RANGE_A}$"),
         (B, 2, 4, 49, f"lane 49 and 14 more is in {RANGE_B}, and crosses its end$"),
-        (0, 0, 4, 0, f"lane 0 and 63 more is outside every buffer, 17,592,186,044,416 bytes before {RANGE_A}$"),
-        ((1 << 64) - 2, 0, 4, 0, "lane 0 and 63 more is outside every buffer, [0-9,]* bytes behind"),
-        (SHARED_BASE, 0, 4, 0, "lane 0 and 63 more is outside every buffer, [0-9,]* bytes behind"),
+        (0, 0, 4, 0, "lane 0 and 63 more is outside every buffer; its pointer is null$"),
+        ((1 << 64) - 2, 0, 4, 0, "lane 0 and 63 more is outside every buffer, and far from all; if it is"),
+        (SHARED_BASE, 0, 4, 0, "lane 0 and 63 more is outside every buffer, and far from all; if it is a pointer"),
     ],
 )  # fmt: skip
 def test_outside(start: int, step: int, bytes_: int, lane: int, message: str) -> None:

@@ -24,6 +24,11 @@ from mfma.errors import MemoryFault
 
 __all__ = ["ATOMIC", "LOAD", "STORE", "Array", "Lanes", "Mask", "Piece", "WaveMemory", "pieces", "wave_bytes"]
 
+NULL = 1 << 16
+"""Below this an address is a null pointer and an offset."""
+FAR = 1 << 40
+"""Bytes from the nearest buffer that no index explains."""
+
 Lanes = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
@@ -185,7 +190,12 @@ def _global_fault(space: AddressSpace, access: Access, what: str, address: int, 
     if nearest is None:
         _fault(access, what, name, address, lanes, "is outside every buffer, and there is none")
     bytes_, side = nearest.distance(address), "before" if address < nearest.address else "behind"
-    reason = f"is outside every buffer, {bytes_:,} byte{'s' * (bytes_ != 1)} {side} {_range(nearest)}"
+    if address < NULL:
+        reason = "is outside every buffer; its pointer is null"
+    elif bytes_ > FAR:
+        reason = "is outside every buffer, and far from all; if it is a pointer of the host, copy what is there"
+    else:
+        reason = f"is outside every buffer, {bytes_:,} byte{'s' * (bytes_ != 1)} {side} {_range(nearest)}"
     _fault(access, what, name, address, lanes, reason, nearest)
 
 

@@ -36,8 +36,6 @@ __all__ = ["Store", "store"]
 PACKAGES = (mfma.emulator.decode, mfma.emulator.semantics, mfma.emulator.translator)
 LEVEL = 0
 """Of optimisation: what the code generator does by itself. The passes before it would gain little and take long."""
-
-
 ALSO = (
     "mfma.emulator.memory", "mfma.emulator.reach", "mfma.emulator.check", "mfma.isa.cdna3", "mfma.isa.modifiers",
     "mfma.isa.spec",
