@@ -105,12 +105,16 @@ def test_a_cut_string_shifts_nothing() -> None:
 
 
 def test_strings_without_an_end() -> None:
+    assert formatted(b"eight by") == b"eight by"
+    assert formatted(b"%s!\0\0\0\0\0abcdefgh") == b"abcdefgh!"
+
+
+def test_a_string_that_is_not_there() -> None:
     with pytest.raises(mfma.KernelError) as caught:
-        formatted(b"%d")
-    assert str(caught.value) == "printf's format has no zero byte at its end; the kernel sent a damaged message"
-    with pytest.raises(mfma.KernelError) as caught:
-        formatted(b"%s\0\0\0\0\0\0abcdefgh")
+        formatted(b"%s\0\0\0\0\0\0")
     assert str(caught.value) == (
-        "a string that printf was given has no zero byte at its end; the kernel sent a damaged message"
+        "printf's format '%s' has more conversions than there are arguments; write a percent sign as %%"
     )
+    with pytest.raises(mfma.KernelError, match="has no conversion at position 0"):
+        formatted(b"%" + b"9" * 5000 + b"d\0")
     assert LARGEST == 65_536
