@@ -35,7 +35,7 @@ from mfma.emulator.schedule import FIRST
 from mfma.emulator.semantics.machine import ACC, Mode
 from mfma.emulator.semantics.registry import DEFINITIONS, program
 from mfma.emulator.semantics.values import B64, Op
-from mfma.emulator.start import Start
+from mfma.emulator.start import Start, resident
 from mfma.errors import DecodeError
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "emulator"
@@ -542,7 +542,7 @@ def test_huge_grids_start_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vgprs", "block", "lds", "scratch", "resident"),
+    ("vgprs", "block", "lds", "scratch", "expected"),
     [
         (64, 64, 0, 0, 4096),  # 304 * 32 would take more than the room
         (512, 64, 0, 0, 304 * 4),
@@ -553,12 +553,11 @@ def test_huge_grids_start_at_once() -> None:
         (64, 1024, 0, LARGEST_SCRATCH, 3),
     ],
 )
-def test_how_many_work_groups_are_resident(vgprs: int, block: int, lds: int, scratch: int, resident: int) -> None:
+def test_how_many_work_groups_are_resident(vgprs: int, block: int, lds: int, scratch: int, expected: int) -> None:
     kernel: Any = SimpleNamespace(descriptor=SimpleNamespace(vgprs=vgprs))
     geometry = Geometry((1, 1, 1), (block, 1, 1), 0)
-    start = Start(kernel, geometry, 0, 0, b"", 0, lds, scratch)
-    assert start.resident == resident
-    assert resident == 1 or resident * math.ceil(block / 64) * 64 * (2048 + scratch) <= 1 << 29
+    assert resident(kernel, geometry, lds, scratch) == expected
+    assert expected == 1 or expected * math.ceil(block / 64) * 64 * (2048 + scratch) <= 1 << 29
 
 
 def changed(**sizes: int) -> bytes:

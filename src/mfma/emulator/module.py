@@ -179,8 +179,9 @@ class Function:
             total_lds = kernel.lds_size + lds
             scratch = kernel.scratch_size + (DYNAMIC_STACK if kernel.dynamic_stack else 0)
             formats = module.code.metadata.get("amdhsa.printf", ())
-            groups = min(resident(kernel, geometry, total_lds, scratch), math.prod(geometry.grid))
-            host = Host(kernel, formats, space, groups * geometry.waves, Streams(stdout, stderr))
+            room = resident(kernel, geometry, total_lds, scratch)
+            waves = min(room, math.prod(geometry.grid)) * geometry.waves
+            host = Host(kernel, formats, space, waves, Streams(stdout, stderr))
             temporary += host.buffers
             segment = kernarg(kernel, values, mapped, geometry, host.hidden)
             arguments = space.allocate(segment.size, name="the kernel's arguments", writable=False, data=segment)
@@ -198,7 +199,7 @@ class Function:
 
                 counter = ActivityCounter(observer)
             run = self._engine(engine, observer, threads if max_instructions is None else 1, counter)(
-                space, start, module.executable, geometry.grid, start.resident, module.steps,
+                space, start, module.executable, geometry.grid, room, module.steps,
                 limit=max_instructions, seconds=timeout, describe=module.describe,
                 progress=progress, host=host.serve,
             )  # fmt: skip

@@ -18,11 +18,13 @@ from mfma.emulator.interpreter.engine import Launch
 from mfma.emulator.interpreter.wave import Group, Wave
 from mfma.emulator.semantics.machine import ACC, EXEC
 from mfma.emulator.semantics.values import WAVE
+from mfma.timing.devices import DEVICES
 
 __all__ = ["Start", "dispatch_packet", "resident"]
 
-UNITS, UNIT_SIMDS, SIMD_WAVES, SIMD_VGPRS = 304, 4, 8, 512
-"""An MI300X's compute units; of one its SIMDs; of a SIMD the waves and registers of a lane."""
+UNITS = DEVICES["MI300X"].compute_units
+UNIT_SIMDS, SIMD_WAVES, SIMD_VGPRS = 4, 8, 512
+"""SIMDs of a compute unit; of a SIMD the waves and registers of a lane."""
 ROOM = 1 << 29
 """Bytes of the host for registers, LDS and scratch of work-groups that are under way; one gets what it needs."""
 PRELOAD_PROLOGUE = 256
@@ -65,11 +67,6 @@ class Start:
             wave.v[0] = packed
             group.waves.append(wave)
         return group
-
-    @property
-    def resident(self) -> int:
-        """Work-groups that are under way at once, at most."""
-        return resident(self.kernel, self.geometry, self.lds, self.scratch)
 
     @functools.cached_property
     def _first(self) -> int:

@@ -157,18 +157,11 @@ def _fill(target: int, value: int, count: int, width: int) -> None:
         memory().bytes(target, count * width).view(f"<u{width}")[:] = value & (1 << 8 * width) - 1
 
 
-@in_stream("hipMemsetAsync", "hipMemsetAsync_spt")
-@implements("hipMemset", "hipMemset_spt")
+@in_stream("hipMemsetAsync", "hipMemsetAsync_spt", "hipMemsetD8Async")
+@implements("hipMemset", "hipMemset_spt", "hipMemsetD8")
 def fill(target: Pointer, value: Int, size: Size) -> None:
     """Fill bytes."""
     _fill(target, value, size, 1)
-
-
-@in_stream("hipMemsetD8Async")
-@implements("hipMemsetD8")
-def fill_8(target: Pointer, value: Int, count: Size) -> None:
-    """Fill bytes."""
-    _fill(target, value, count, 1)
 
 
 @in_stream("hipMemsetD16Async")
