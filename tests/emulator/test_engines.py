@@ -55,23 +55,34 @@ def launch(case, engine, **options):
     return arguments, report
 
 
-def compare(case):
-    """Launch with both engines."""
-    (wanted, reference), (got, report) = (launch(case, engine) for engine in ENGINES)
-    for a, b in zip(wanted, got, strict=True):
+def same_arguments(got, wanted):
+    for a, b in zip(got, wanted, strict=True):
         assert type(a) is type(b)
         assert a is None or np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+def compare(case):
+    """Launch with both engines: the same arguments, counts and profile; and more threads change nothing of them."""
+    (wanted, reference), (got, report) = (launch(case, engine, profile=True) for engine in ENGINES)
     assert dataclasses.replace(report, interpreted=0) == reference
+    assert report.profile.lines == reference.profile.lines
+    assert report.profile.as_dict() == reference.profile.as_dict()
+    assert report.profile.executed == report.executed
+    same_arguments(got, wanted)
+    for threads in 2, 3:
+        got, on_threads = launch(case, "native", threads=threads)
+        assert on_threads == report
+        same_arguments(got, wanted)
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_arguments_and_counts(name):
+def test_arguments_counts_and_profile(name, at_once):
     compare(CASES[name])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", LONG)
-def test_arguments_and_counts_of_all_others(name):
+def test_arguments_counts_and_profile_of_all_others(name, at_once):
     compare(CASES[name])
 
 
@@ -411,25 +422,12 @@ def at_once(monkeypatch):
     return started
 
 
-def on_threads(name):
-    """Launch on one, two and three threads."""
-    (wanted, reference), *others = (launch(CASES[name], "native", threads=threads) for threads in (1, 2, 3))
-    for got, report in others:
-        assert [np.asarray(x).tobytes() for x in got] == [np.asarray(x).tobytes() for x in wanted]
-        assert report == reference
-        CASES[name].check(got)
-
-
 @pytest.mark.parametrize("name", THREADED)
-def test_threads_change_nothing(name, at_once):
-    on_threads(name)
-    assert len(at_once) == 2, "once with two threads, once with three"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in CASES if name not in THREADED])
-def test_threads_change_nothing_of_all_others(name, at_once):
-    on_threads(name)
+def test_further_threads_begin(name, at_once):
+    for threads in 2, 3:
+        arguments, _ = launch(CASES[name], "native", threads=threads)
+        CASES[name].check(arguments)
+    assert len(at_once) == 2
 
 
 def test_a_short_launch_has_one_thread(monkeypatch):
