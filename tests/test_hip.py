@@ -224,16 +224,27 @@ def test_kernels_that_convert_compile_without_a_header(tmp_path, case):
     assert {mnemonic for mnemonic, *_ in found} == {compute.op.mnemonic}
 
 
-@needs_clang
-@pytest.mark.parametrize("case", CONVERTED)
-def test_programs_that_convert_pass(tmp_path, case):
+def converts_and_passes(folder, case):
     tile, compute, memory = converted(case)
-    program = compiled(tmp_path, hip(tile, compute, memory), compute.op.name)
+    program = compiled(folder, hip(tile, compute, memory), compute.op.name)
     for device in ("gfx942", "gfx1100"):
         run = program.run(device, 8, 12, 9)
         assert run.code == 0, run.out
         assert run.out.endswith("PASSED\n")
         assert (run.matrix_instructions > 0) is (device == "gfx942")
+
+
+@needs_clang
+@pytest.mark.parametrize("case", list(CONVERTED)[::5])
+def test_programs_that_convert_pass(tmp_path, case):
+    converts_and_passes(tmp_path, case)
+
+
+@pytest.mark.long
+@needs_clang
+@pytest.mark.parametrize("case", CONVERTED)
+def test_all_programs_that_convert_pass(tmp_path, case):
+    converts_and_passes(tmp_path, case)
 
 
 @needs_clang
