@@ -1,7 +1,7 @@
 # Two commands for everybody: `make demo` and `make test`. `make check` is what CI runs besides; `make bench` measures.
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -q -n auto
+PYTEST := $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 .PHONY: demo test check docs bench clean
 

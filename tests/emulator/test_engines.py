@@ -277,6 +277,14 @@ def test_work_groups_begin_alike_whatever_others_left(seed, monkeypatch):
 # what ends a launch
 
 
+@pytest.mark.parametrize("branch", [0xBF82, 0xBF87, 0xBF89], ids=["s_branch", "s_cbranch_vccnz", "s_cbranch_execnz"])
+@pytest.mark.parametrize("dwords", [-2, -5, 2, 99])
+def test_branches_out_of_the_code(branch, dwords):
+    """To before its first instruction, or behind the last."""
+    error, *_ = both(1, struct.pack("<hH", dwords, branch) + END)
+    assert f"the wave goes on at {CODE + 4 + 4 * dwords:#x}, which is no code" in error
+
+
 def test_faults_have_the_same_message():
     messages = []
     for engine in ENGINES:

@@ -16,7 +16,7 @@ from mfma.emulator.semantics.registry import DEFINITIONS
 from mfma.emulator.translator import banks
 from mfma.emulator.translator.driver import RECORD_WORDS, Code, Record, Stop
 from mfma.emulator.translator.layout import address
-from mfma.emulator.translator.translation import Column, Translation, kept, translated
+from mfma.emulator.translator.translation import NONE, Column, Translation, kept, translated
 
 __all__ = ["LOCK", "Counted", "Native", "Text"]
 
@@ -94,7 +94,7 @@ class Native:
         self._operands.append(operands)
         target, form = of[Column.TARGET], of[Column.FORM]
         self.records[index, Record.OPERANDS] = address(operands) + 8 * of[Column.FIRST]
-        self.records[index, Record.TARGET] = np.where(target < 0, 0, target + self.base)
+        self.records[index, Record.TARGET] = np.where(target == NONE, 0, target + self.base)
         self.records[index, Record.SIZE] = of[Column.SIZE]
         if len(self.accesses):
             self._describe(index)

@@ -27,7 +27,7 @@ STOPS = {
     "s_sleep": Stop.YIELDED,
 }
 """What only changes whether the wave goes on; the engine does that."""
-NONE = -1
+NONE = -1  # no offset either: those are multiples of 4
 
 
 class Column(IntEnum):
@@ -38,7 +38,7 @@ class Column(IntEnum):
     STOP = 2  # why the native loop returns there if it has no form, a `Stop`
     FORM = 3  # number of its form, or -1
     FIRST = 4  # position of its first operand
-    TARGET = 5  # address that its branch goes to, or -1 if there is none or the form sets pc
+    TARGET = 5  # address that its branch goes to, maybe below the base; or -1: there is none, or the form sets pc
     KIND = 6  # number of its mnemonic
 
 
