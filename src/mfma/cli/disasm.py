@@ -43,9 +43,11 @@ def disasm(file: str, kernel: str | None, source: bool, as_json: bool) -> None:
     in place of a mnemonic.
     """
     from mfma.codeobject import load_object
+    from mfma.codeobject.demangle import meant
 
     item = load_object(file)
-    parts = [part for part in _parts(item) if kernel is None or (part.function and part.function.name == kernel)]
+    named = set() if kernel is None else {kernel, *meant(kernel, [symbol.name for symbol in _functions(item)])}
+    parts = [part for part in _parts(item) if kernel is None or (part.function and part.function.name in named)]
     if kernel is not None and not parts:
         raise _unknown(item, kernel)
     if as_json:
@@ -89,9 +91,10 @@ def _functions(item: CodeObject) -> list[Symbol]:
 
 
 def _unknown(item: CodeObject, name: str) -> Exception:
+    from mfma.codeobject.demangle import demangled
     from mfma.errors import UnknownNameError, near
 
-    known = [symbol.name for symbol in _functions(item)]
+    known = [demangled(symbol.name) for symbol in _functions(item)]
     return UnknownNameError(f"No function {name!r}; there are {', '.join(known) or 'none'}.{near(name, known)}")
 
 

@@ -80,6 +80,7 @@ def _is_number(word: str) -> bool:
 
 def function_of(file: str, name: str | None) -> Function:
     """Load a file and return its kernel of this name, or its only one."""
+    from mfma.codeobject.demangle import demangled
     from mfma.emulator import Device, load
     from mfma.integrations.hip.words import SOURCES
 
@@ -88,7 +89,8 @@ def function_of(file: str, name: str | None) -> Function:
     module = load(file, Device())  # of its own: addresses are the same at every call
     if name is None:
         if len(module) != 1:
-            raise Refusal(f"{file} has {len(module)} kernels; name one with --kernel: {', '.join(module)}.")
+            names = ", ".join(map(demangled, module))
+            raise Refusal(f"{file} has {len(module)} kernels; name one with --kernel: {names}.")
         name = next(iter(module))
     return module[name]
 
@@ -99,7 +101,7 @@ def block_of(function: Function, block: Three | None) -> Three:
     required = block or kernel.required_workgroup_size
     if required is None:
         raise Refusal(
-            f"give --block, the work-items of a work-group; {kernel.name} was compiled for up to "
+            f"give --block, the work-items of a work-group; {kernel} was compiled for up to "
             f"{kernel.max_workgroup_size:,}."
         )
     return required

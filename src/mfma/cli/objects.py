@@ -83,7 +83,7 @@ def _values(kernel: Kernel) -> tuple[Cell, ...]:
 def _summary(kernel: Kernel) -> dict[str, Cell]:
     required = kernel.required_workgroup_size
     return {
-        "kernel": kernel.name,
+        "kernel": str(kernel),
         "VGPRs": kernel.vgpr_count,
         "AGPRs": kernel.agpr_count,
         "SGPRs": kernel.sgpr_count,
@@ -142,6 +142,7 @@ def _data(entry: Entry, item: CodeObject | None) -> dict[str, Any]:
 def _kernel(kernel: Kernel) -> dict[str, Any]:
     return {
         "name": kernel.name,
+        "demangled": str(kernel),
         "entry": kernel.entry,
         "vgpr_count": kernel.vgpr_count,
         "agpr_count": kernel.agpr_count,

@@ -54,7 +54,7 @@ def profile(
     function = function_of(file, kernel)
     size = block_of(function, block)
     arguments = Arguments(function.kernel, words)
-    with progress_bar(f"{function.kernel.name}: work-groups") as bar:
+    with progress_bar(f"{function.kernel}: work-groups") as bar:
         done = function.launch(
             grid, size, arguments.values, lds=lds, timeout=timeout, progress=bar, profile=True,
             stdout=sys.stderr if as_json else None,

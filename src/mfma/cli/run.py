@@ -101,7 +101,7 @@ def run(
     with ExitStack() as stack:
         # opened before the launch, so that a folder that cannot be written costs no run
         files = [(path, stack.enter_context(replacing(path)), array) for path, array in targets]
-        bar = stack.enter_context(progress_bar(f"{function.kernel.name}: work-groups"))
+        bar = stack.enter_context(progress_bar(f"{function.kernel}: work-groups"))
         done = function.launch(
             grid, size, arguments.values, lds=lds, timeout=timeout, progress=bar, engine=engine, threads=threads,
             stdout=sys.stderr if as_json else None,

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mfma.codeobject.content import Content
+from mfma.codeobject.demangle import demangled
 from mfma.codeobject.descriptor import Descriptor
 from mfma.codeobject.elf import Symbol
 from mfma.codeobject.metadata import Argument, listed, value
@@ -25,6 +26,8 @@ LANES = 64
 @dataclass(frozen=True)
 class Kernel:
     """One kernel: what launching it needs. Sizes are in bytes, addresses are virtual ones of the object.
+
+    ``name`` is that of its symbol; ``str()`` spells it as C++ source does.
 
     ``entry`` is the first instruction; a kernel that has arguments preloaded into SGPRs (see
     ``descriptor.kernarg_preload_spec_length``) starts 256 bytes later where the hardware does that. ``vgpr_count``
@@ -52,7 +55,7 @@ class Kernel:
     metadata: Mapping[str, Any] = field(repr=False)
 
     def __str__(self) -> str:
-        return self.name
+        return demangled(self.name)
 
 
 def read_kernel(content: Content, item: CodeObject, entry: Mapping[str, Any]) -> Kernel:

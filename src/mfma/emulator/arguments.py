@@ -186,7 +186,7 @@ def named(kernel: Kernel, arguments: Sequence[Any]) -> list[tuple[Argument, str,
     if len(arguments) != len(explicit):
         wanted = ", ".join(_describe(argument, i) for i, argument in enumerate(explicit)) or "none"
         raise LaunchError(
-            f"{kernel.name} takes {len(explicit)} arguments and {len(arguments)} were given; it wants {wanted}."
+            f"{kernel} takes {len(explicit)} arguments and {len(arguments)} were given; it wants {wanted}."
         )
     torch = sys.modules.get("torch")  # never imported here: a tensor cannot exist without it
     found = []
@@ -216,19 +216,17 @@ def kernarg(
         LaunchError: a value does not fit its argument, or the kernel asks for what no kernel has.
     """
     if kernel.kernarg_size > LARGEST_SEGMENT:
-        raise LaunchError(
-            f"{kernel.name} wants {kernel.kernarg_size:,} bytes of arguments; at most {LARGEST_SEGMENT:,} go."
-        )
+        raise LaunchError(f"{kernel} wants {kernel.kernarg_size:,} bytes of arguments; at most {LARGEST_SEGMENT:,} go.")
     for argument in kernel.arguments:
         allowed = SIZES.get(argument.kind, range(1, 9) if argument.hidden else None)
         if allowed is not None and argument.size not in allowed:
-            raise LaunchError(f"{kernel.name} has a {argument.kind} of {argument.size} bytes, which is another size.")
+            raise LaunchError(f"{kernel} has a {argument.kind} of {argument.size} bytes, which is another size.")
     segment = bytearray(-(-max(kernel.kernarg_size, 1) // SEGMENT_UNIT) * SEGMENT_UNIT)
     for argument, name, value in values:
         data = _pointer(name, value, mapped) if argument.kind is ValueKind.GLOBAL_BUFFER else None
         if data is None:
             if argument.kind is not ValueKind.BY_VALUE:
-                raise LaunchError(f"{name} of {kernel.name} is a {argument.kind}, which cannot be passed here.")
+                raise LaunchError(f"{name} of {kernel} is a {argument.kind}, which cannot be passed here.")
             element = isinstance(value, Tensor) and value.scalar
             data = _scalar(name, element or value, argument.size, mapped)
         segment[argument.offset : argument.offset + argument.size] = data
@@ -238,7 +236,7 @@ def kernarg(
             number = hidden.get(argument.kind, 0)
             if number >> 8 * argument.size:
                 raise LaunchError(
-                    f"{kernel.name} has a {argument.kind} of {argument.size} bytes, which do not hold {number}."
+                    f"{kernel} has a {argument.kind} of {argument.size} bytes, which do not hold {number}."
                 )
             segment[argument.offset : argument.offset + argument.size] = number.to_bytes(argument.size, "little")
     return np.frombuffer(segment, np.uint8)

@@ -41,7 +41,7 @@ def check_supported(module: Module, kernel: Kernel) -> bool:
     if missing:
         shown = "; ".join(f"{_name(item)} at {_place(module, item.address)}" for item in missing[:SHOWN])
         more = f"; and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-        raise LaunchError(f"{kernel.name} needs instructions that are not implemented: {shown}{more}.")
+        raise LaunchError(f"{kernel} needs instructions that are not implemented: {shown}{more}.")
     result = independent(item for item in reached if isinstance(item, Instruction))
     store().keep(name, INDEPENDENT if result else ORDERED)
     return result

@@ -33,11 +33,11 @@ def checked_geometry(kernel: Kernel, grid: int | Sequence[int], block: int | Seq
     allowed = min(kernel.max_workgroup_size or LARGEST_BLOCK, LARGEST_BLOCK)
     if math.prod(items) > allowed:
         raise LaunchError(
-            f"block {items} has {math.prod(items):,} work-items and {kernel.name} was compiled for at most {allowed:,}."
+            f"block {items} has {math.prod(items):,} work-items and {kernel} was compiled for at most {allowed:,}."
         )
     required = kernel.required_workgroup_size
     if required and items != tuple(required):
-        raise LaunchError(f"{kernel.name} was compiled for the block {tuple(required)}, not {items}.")
+        raise LaunchError(f"{kernel} was compiled for the block {tuple(required)}, not {items}.")
     for name, count, size in zip("xyz", groups, items, strict=True):
         if count * size > LARGEST_GRID:
             raise LaunchError(f"the grid has {count * size:,} work-items in {name}; at most {LARGEST_GRID:,} go.")
@@ -45,11 +45,11 @@ def checked_geometry(kernel: Kernel, grid: int | Sequence[int], block: int | Seq
         raise LaunchError(f"lds is a number of bytes, not {lds!r}.")
     if kernel.scratch_size > LARGEST_SCRATCH:
         raise LaunchError(
-            f"{kernel.name} has {kernel.scratch_size:,} bytes of scratch for each lane; a lane has {LARGEST_SCRATCH:,}."
+            f"{kernel} has {kernel.scratch_size:,} bytes of scratch for each lane; a lane has {LARGEST_SCRATCH:,}."
         )
     if kernel.lds_size + lds > LARGEST_LDS:
         raise LaunchError(
-            f"{kernel.name} has {kernel.lds_size:,} bytes of LDS and {lds:,} dynamic ones were asked for; a work-group "
+            f"{kernel} has {kernel.lds_size:,} bytes of LDS and {lds:,} dynamic ones were asked for; a work-group "
             f"has {LARGEST_LDS:,}."
         )
     return Geometry(groups, items, lds)

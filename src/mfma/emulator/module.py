@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mfma.codeobject import CodeObject, Kernel, load_object
+from mfma.codeobject.demangle import demangled, meant
 from mfma.emulator.arguments import Mapped, kernarg, named, pointed
 from mfma.emulator.device import Device, default_device
 from mfma.emulator.geometry import checked_engine, checked_geometry, checked_limit
@@ -49,7 +50,11 @@ def load(source: str | os.PathLike[str] | bytes, device: Device | None = None) -
 
 
 class Module(Mapping[str, "Function"]):
-    """A code object in device memory; a mapping from kernel names to `Function`."""
+    """A code object in device memory; a mapping from names of kernels to `Function`.
+
+    A kernel is found by the name of its symbol, and by any form of its name in C++ that no other kernel shares:
+    ``fill`` and ``fill<float>`` as well as ``void fill<float>(float*, int)``.
+    """
 
     def __init__(self, code: CodeObject, device: Device) -> None:
         self.code = code
@@ -68,11 +73,14 @@ class Module(Mapping[str, "Function"]):
         )
 
     def __getitem__(self, name: str) -> Function:
-        kernel = self.code.kernels.get(name)
-        if kernel is None:
-            known = list(self.code.kernels)
-            raise UnknownNameError(f"No kernel {name!r}; there are {', '.join(known)}.{near(name, known)}")
-        return Function(self, kernel)
+        kernels = self.code.kernels
+        found = [name] if name in kernels else meant(name, kernels)
+        if len(found) == 1:
+            return Function(self, kernels[found[0]])
+        known = list(map(demangled, found or kernels))
+        if found:
+            raise UnknownNameError(f"{name!r} may be {' or '.join(known)}; give all of one.")
+        raise UnknownNameError(f"No kernel {name!r}; there are {', '.join(known)}.{near(name, known)}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.code.kernels)
@@ -102,7 +110,7 @@ class Module(Mapping[str, "Function"]):
         """Where an instruction is: ``kernel+0x40 (file:line)``."""
         offset = address - self.image.address
         function = self.code.function_at(offset)
-        place = f"{function.name}+{offset - function.address:#x}" if function else hex(offset)
+        place = f"{demangled(function.name)}+{offset - function.address:#x}" if function else hex(offset)
         try:
             line = self.code.source_line(offset)
         except CodeObjectError:  # damaged debug information must not hide what happened there

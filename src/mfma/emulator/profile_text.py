@@ -77,7 +77,7 @@ def _head(profile: Profile) -> list[tuple[str, str]]:
     room, cycles = profile.occupancy, profile.cycles
     groups = profile.grid[0] * profile.grid[1] * profile.grid[2]
     pairs = [
-        ("kernel", profile.kernel.name),
+        ("kernel", str(profile.kernel)),
         (
             "launch",
             f"grid {_times(profile.grid)}, block {_times(profile.block)}: {profile.waves:,} waves, {groups:,} "

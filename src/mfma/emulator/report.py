@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from mfma.codeobject.demangle import demangled
 from mfma.emulator.decode import Instruction
 from mfma.emulator.semantics.registry import DEFINITIONS, Basis
 from mfma.errors import EvidenceError
@@ -105,7 +106,7 @@ class Report:
         if self.float_atomics and required <= 1 + Level.TESTED.rank:
             weaker.append(f"the order of {self.float_atomics:,} float atomics (assumed)")
         if weaker:
-            raise EvidenceError(f"{self.kernel} used what is less than {level}: {', '.join(weaker)}.")
+            raise EvidenceError(f"{demangled(self.kernel)} used what is less than {level}: {', '.join(weaker)}.")
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -116,8 +117,8 @@ class Report:
     def __str__(self) -> str:
         rows = tuple((ran.mnemonic, ran.count, ran.level, ran.source) for ran in self.instructions)
         lines = [
-            f"{self.kernel}: grid {_times(self.grid)}, block {_times(self.block)}, {self.executed:,} instructions of "
-            f"waves, weakest evidence: {self.weakest}"
+            f"{demangled(self.kernel)}: grid {_times(self.grid)}, block {_times(self.block)}, {self.executed:,} "
+            f"instructions of waves, weakest evidence: {self.weakest}"
         ]
         if self.float_atomics:
             lines.append(f"{self.float_atomics:,} lanes of float atomics: another order may give other bits")

@@ -106,11 +106,11 @@ class Launcher:
                     grid, block, values, lds=lds, timeout=self.timeout, engine=self.engine, threads=self.threads
                 )
         except (MemoryFault, KernelError) as error:
-            abort(f"{function.kernel.name}: {error}")
+            abort(f"{function.kernel}: {error}")
         except LaunchError as error:
             leave(str(error))
         except MfmaError as error:
-            leave(f"{function.kernel.name} cannot be launched: {error}")
+            leave(f"{function.kernel} cannot be launched: {error}")
 
 
 def _check(function: Function, grid: Shape, block: Shape, lds: int, cooperative: bool) -> None:

@@ -70,12 +70,12 @@ class Launcher:
         emulation = current()
         if emulation is None:
             raise LaunchError(
-                f"{function.kernel.name} was compiled for the emulator; launch it inside `with mfma.triton.emulate():`."
+                f"{function.kernel} was compiled for the emulator; launch it inside `with mfma.triton.emulate():`."
             )
         if len(arguments) != len(self.parameters):
             wanted = ", ".join(self.parameters)
             raise LaunchError(
-                f"{function.kernel.name} takes {len(self.parameters)} arguments and {len(arguments)} were given; it "
+                f"{function.kernel} takes {len(self.parameters)} arguments and {len(arguments)} were given; it "
                 f"wants {wanted}."
             )
         if enter is not None:
