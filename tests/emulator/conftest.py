@@ -4,18 +4,22 @@ import pytest
 
 from emulator import forms
 
+MEMORY = "test_forms_memory", "test_forms_buffer", "test_forms_smem"
+
 
 def pytest_generate_tests(metafunc):
-    """Run every test of an instruction on each engine."""
-    if "test_forms_" in metafunc.module.__name__:
-        metafunc.parametrize("engine", ["interpreter", "native"], indirect=True)
+    """Run every test of an instruction on each engine: one after the other, or where it changes no memory at once."""
+    if metafunc.module.__name__.endswith(MEMORY):
+        metafunc.parametrize("engines", [("interpreter",), ("native",)], ids=" ".join, indirect=True)
+    elif "test_forms_" in metafunc.module.__name__:
+        metafunc.parametrize("engines", [("interpreter", "native")], ids=" ".join, indirect=True)
 
 
 def pytest_collection_modifyitems(items):
     """Formatted accesses are large, and take long to compile."""
     for item in items:
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        if parameters.get("engine") == "native" and any(map(formatted, parameters.values())):
+        if parameters.get("engines") == ("native",) and any(map(formatted, parameters.values())):
             item.add_marker(pytest.mark.long)
 
 
@@ -27,8 +31,8 @@ def formatted(parameter):
 
 
 @pytest.fixture(autouse=True)
-def engine(request, monkeypatch):
+def engines(request, monkeypatch):
     """Let `forms.run` take an engine: the interpreter, unless the test is run on each."""
-    chosen = getattr(request, "param", "interpreter")
-    monkeypatch.setattr(forms, "ENGINE", chosen)
+    chosen = getattr(request, "param", ("interpreter",))
+    monkeypatch.setattr(forms, "ENGINES", chosen)
     return chosen

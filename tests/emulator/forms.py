@@ -123,8 +123,8 @@ def noise(seed: str) -> Registers:
     return before
 
 
-ENGINE = "interpreter"
-"""Which engine executes instructions, ``interpreter`` or ``native``: fixture ``engine`` sets it."""
+ENGINES: tuple[str, ...] = ("interpreter",)
+"""Which engines execute instructions, ``interpreter``, ``native`` or both: fixture ``engines`` sets it."""
 
 
 @cache
@@ -132,27 +132,37 @@ def _step(text: str, mode: Mode) -> Step:
     return Step(instruction(text), mode)
 
 
-def run(wave: Wave, text: str, mode: Mode | None = None) -> None:
-    """Execute an instruction. What the native engine leaves to the interpreter is run there: it must have done
-    nothing."""
+def run(wave: Wave, text: str, mode: Mode | None = None, engine: str | None = None) -> None:
+    """Execute an instruction, on the first of `ENGINES` unless told otherwise.
+
+    What the native engine leaves to the interpreter is run there: it must have done nothing.
+    """
     mode = mode or Mode()
     step = _step(text, mode)
     wave.pc = step.next
-    if ENGINE == "native" and native.run(wave, step.instruction, mode):
+    if (engine or ENGINES[0]) == "native" and native.run(wave, step.instruction, mode):
         return
     with np.errstate(all="ignore"):
         step.run(wave)
 
 
 def execute(text: str, before: Registers, mode: Mode | None = None) -> Registers:
-    """Registers after the instruction."""
+    """Registers after the instruction, which are the same on all `ENGINES`."""
+    first, *others = (executed(text, before, mode, engine) for engine in ENGINES)
+    for other in others:
+        same(text, other, first, " of the native engine, against the interpreter")
+    return first
+
+
+def executed(text: str, before: Registers, mode: Mode | None, engine: str) -> Registers:
+    """Registers after the instruction on one engine."""
     traps: list[Any] = []
     launch: Any = SimpleNamespace(
         space=None, register=lambda wave, number, offset: number + offset, trap=lambda wave, what: traps.append(what)
     )
     wave = Wave(launch, Group((0, 0, 0), 0), 0, ADDRESS, before.mode, 0)
     wave.v[:], wave.s[:], wave.scc = before.v, before.s, np.bool_(before.scc)
-    run(wave, text, mode)
+    run(wave, text, mode, engine)
     return Registers(wave.v, wave.s, int(wave.scc), wave.mode, wave.pc, wave.status, traps)
 
 
@@ -174,7 +184,7 @@ def get(registers: Registers, file: str, number: int, dwords: int = 1) -> Any:
     return sum(int(part) << 32 * i for i, part in enumerate(parts))
 
 
-def same(text: str, got: Registers, expected: Registers) -> None:
+def same(text: str, got: Registers, expected: Registers, which: str = "") -> None:
     """Compare everything that a wave holds, with a message that names what differs first."""
     for lane_registers, name in ((512, "v"), (128, "s")):
         mine, theirs = getattr(got, name), getattr(expected, name)
@@ -182,11 +192,13 @@ def same(text: str, got: Registers, expected: Registers) -> None:
         if len(differing):
             at = tuple(differing[0])
             where = f"{name}{at[0]}" + (f" lane {at[1]}" if len(at) > 1 else "")
-            raise AssertionError(f"{text}: {where} is {mine[at]:#x}, not {theirs[at]:#x} ({len(differing)} differ)")
+            raise AssertionError(
+                f"{text}{which}: {where} is {mine[at]:#x}, not {theirs[at]:#x} ({len(differing)} differ)"
+            )
         assert mine.shape[0] == lane_registers
     for name in ("scc", "mode", "status", "traps"):
-        assert getattr(got, name) == getattr(expected, name), f"{text}: {name}"
-    assert got.pc == (expected.pc or ADDRESS + instruction(text).size), f"{text}: pc"
+        assert getattr(got, name) == getattr(expected, name), f"{text}{which}: {name}"
+    assert got.pc == (expected.pc or ADDRESS + instruction(text).size), f"{text}{which}: pc"
 
 
 # operands in the text
