@@ -47,7 +47,7 @@ def orders(op: Op, k: int) -> st.SearchStrategy[Any]:
 
 
 @each_kind
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(data=st.data())
 def test_the_result_has_the_bits_of_the_product(op: Op, data: st.DataObject) -> None:
     k = data.draw(st.integers(0, 2 * op.k + 3))
