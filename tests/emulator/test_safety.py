@@ -479,7 +479,7 @@ def test_registers_exist() -> None:
 
 @pytest.mark.long
 def test_registers_exist_in_many_words() -> None:
-    check_rows(80)
+    check_rows(30)
 
 
 # work-groups that wait for one another
