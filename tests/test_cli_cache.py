@@ -57,6 +57,7 @@ FILES = {
     f"program-{KEY}": "HIP programs",
     f"hip-{KEY}/libamdhip64.so": "HIP runtime",
     f"hip-{KEY}/libamdhip64.so.7": "HIP runtime",
+    f"hip-{KEY}/libhiprtc.so.7": "HIP runtime",
 }
 KINDS = sorted(set(FILES.values()))
 FOREIGN = (

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 PROGRAMS = Path(__file__).parent / "hip_programs"
 RIGHT = (
     "async", "atomics", "cooperative", "copies", "device", "errors", "half", "host_memory", "managed", "math",
-    "occupancy", "static_objects", "streams", "symbols", "threads", "untouched", "vector_add",
+    "occupancy", "rtc", "static_objects", "streams", "symbols", "threads", "untouched", "vector_add",
 )  # fmt: skip
 ENGINES = "native", "interpreter"
 
@@ -224,6 +224,32 @@ def test_a_program_that_is_python_itself_keeps_its_streams():
     )
     done = run(sys.executable, "-c", script)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1 6\n", "")
+
+
+def test_hiprtc_may_be_a_library_of_its_own(compiled):
+    program = compiled("rtc", "-l:libhiprtc.so.5")
+    listed = subprocess.run([tool("readelf"), "-d", program], check=True, capture_output=True, text=True).stdout
+    assert "[libhiprtc.so.5]" in listed
+    done = run(program)
+    assert is_right(done, "rtc"), (done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("major", [5, 6, 7])
+def test_a_process_has_one_runtime_whatever_library_it_calls(major):
+    script = (
+        f"import ctypes\nrtc = ctypes.CDLL('libhiprtc.so.{major}')\nhip = ctypes.CDLL('libamdhip64.so.{major}')\n"
+        "program, version = ctypes.c_void_p(), ctypes.c_int()\n"
+        "create, destroy = rtc.hiprtcCreateProgram, hip.hiprtcDestroyProgram\n"
+        "assert create(ctypes.byref(program), b'int x;', None, 0, None, None) == 0\n"
+        "assert destroy(ctypes.byref(program)) == 0 and rtc.hiprtcDestroyProgram(ctypes.byref(program)) == 4\n"
+        "assert hip.hipRuntimeGetVersion(ctypes.byref(version)) == 0\nprint(version.value // 10**7, flush=True)\n"
+        "rtc.hiprtcLinkCreate(0, None, None, ctypes.byref(program))\n"
+    )
+    done = run(sys.executable, "-c", script)
+    assert (done.returncode, done.stdout) == (70, f"{major}\n")
+    assert done.stderr == (
+        "mfma: hiprtcLinkCreate is not implemented by this HIP runtime; do without it, or run the program on a GPU.\n"
+    )
 
 
 def test_a_program_that_was_linked_with_amds_library_is_right(compiled):

@@ -16,7 +16,7 @@ from hip_tools import missing, tool
 from mfma.errors import MissingToolError, OptionError
 from mfma.integrations import toolchain
 from mfma.integrations.hip.environment import environment
-from mfma.integrations.hip.library import NAMES, PLAIN, library_folder, symbols
+from mfma.integrations.hip.library import LIBRARIES, NAMES, PLAIN, RTC_NAMES, RTC_PLAIN, library_folder, symbols
 from test_hip_programs import headers_7
 
 pytestmark = pytest.mark.long
@@ -38,9 +38,21 @@ def test_nothing_else_is_exported():
         assert _exported(library_folder() / name) == {f"{symbol}@@{node}" for node, symbol in symbols()} | nodes
 
 
-def _exported(library):
+def test_the_libraries_of_hiprtc_export_its_functions_without_versions():
+    wanted = {name for _, name in symbols() if name.startswith("hiprtc")}
+    assert len(wanted) == 18
+    for name in (*RTC_NAMES, RTC_PLAIN):
+        assert _names(library_folder() / name) == wanted
+    assert (library_folder() / RTC_PLAIN).read_bytes() in [(library_folder() / name).read_bytes() for name in RTC_NAMES]
+
+
+def _names(library):
     done = subprocess.run([tool("nm"), "-D", "--defined-only", library], check=True, capture_output=True, text=True)
-    names = {line.split()[-1] for line in done.stdout.splitlines()}
+    return {line.split()[-1] for line in done.stdout.splitlines()}
+
+
+def _exported(library):
+    names = _names(library)
     return {name for name in names if "@@" in name or not name.startswith("hip_")} | {
         name.partition("@")[0] for name in names if name.startswith("hip_")
     }
@@ -112,13 +124,16 @@ def test_functions_take_what_amds_header_says(tmp_path, include):
 
     assert runtime.CALLS
     source = tmp_path / "api.c"
-    source.write_text("#include <stddef.h>\n#include <stdbool.h>\n#include <hip/hip_runtime_api.h>\n")
+    has_rtc = (include / "hip" / "hiprtc.h").exists()
+    rtc = "#include <hip/hiprtc.h>\n" if has_rtc else ""
+    source.write_text(f"#include <stddef.h>\n#include <stdbool.h>\n#include <hip/hip_runtime_api.h>\n{rtc}")
     command = [tool("clang-22"), "-w", "-fsyntax-only", "-Xclang", "-ast-dump=json", "-D__HIP_PLATFORM_AMD__"]
     done = subprocess.run([*command, "-I", include, source], check=True, capture_output=True, text=True)
     nodes = json.loads(done.stdout)["inner"]
     declared = {node["name"]: node for node in nodes if node["kind"] == "FunctionDecl"}
     common = set(declared) & set(FUNCTIONS)
     assert len(common) > 150
+    assert has_rtc == ("hiprtcCompileProgram" in common)
     for name in sorted(common):
         wanted = [_size(item["type"]) for item in declared[name].get("inner", ()) if item["kind"] == "ParmVarDecl"]
         types = FUNCTIONS[name].signature._argtypes_
@@ -219,7 +234,7 @@ def test_what_somebody_has_deleted_is_built_again(monkeypatch, tmp_path):
     (folder / PLAIN).unlink()
     (folder / NAMES[0]).unlink()
     assert library_folder() == folder
-    assert {path.name for path in folder.iterdir()} == {*NAMES, PLAIN}
+    assert {path.name for path in folder.iterdir()} == set(LIBRARIES)
 
 
 def test_processes_that_build_at_once_do_not_meet(tmp_path):
@@ -233,4 +248,4 @@ def test_processes_that_build_at_once_do_not_meet(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         folders = set(pool.map(build, range(4)))
     assert [str(folder) for folder in tmp_path.iterdir()] == list(folders)
-    assert sorted(path.name for path in Path(folders.pop()).iterdir()) == sorted((*NAMES, PLAIN))
+    assert sorted(path.name for path in Path(folders.pop()).iterdir()) == sorted(LIBRARIES)

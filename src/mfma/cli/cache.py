@@ -26,7 +26,7 @@ KINDS = {
     FORMS: re.compile(r"forms-[0-9a-f]{32}/(index|[0-9a-f]{24}\.o)"),  # see `mfma.emulator.translator.store`
     EMULATED: re.compile(r"forms-[0-9a-f]{32}/[0-9a-f]{24}\.kernel"),  # likewise
     PROGRAMS: re.compile(r"program-[0-9a-f]{32}"),  # see `mfma.integrations.hip.compiler`
-    RUNTIME: re.compile(r"hip-[0-9a-f]{32}/libamdhip64\.so(\.\d+)?"),  # see `mfma.integrations.hip.library`
+    RUNTIME: re.compile(r"hip-[0-9a-f]{32}/lib(amdhip64|hiprtc)\.so(\.\d+)?"),  # see `mfma.integrations.hip.library`
     LEFT: re.compile(r"(forms-[0-9a-f]{32}/)?tmp[0-9a-z_]{8}"),  # see `mfma.native.jit.write_object`
 }
 """What an entry is -> its path in the folder. Nothing else in there is looked at."""

@@ -11,5 +11,6 @@ functions. What a program sees:
   stderr; what is in buffers of C's streams is written before.
 * A function, an instruction or a kind of file that is not implemented ends it with exit code 70, and a sentence, too.
 * Wrong calls give the statuses of AMD's runtime. Unlike in ROCm before 7, success does not clear `hipGetLastError`.
+* hipRTC compiles for gfx942 with the clang that compiles whole programs; see `mfma.integrations.hip.rtc`.
 * Time between events is the host's, not a GPU's.
 """

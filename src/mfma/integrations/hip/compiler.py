@@ -23,7 +23,7 @@ from mfma.integrations.hip.layout import CORRECTIONS, lay_out
 from mfma.integrations.hip.library import library_folder
 from mfma.integrations.toolchain import Clang
 
-__all__ = ["build", "flags"]
+__all__ = ["build", "command", "flags"]
 
 UNLINKED = "hip.bc", "ocml.bc", "oclc_daz_opt_off.bc"
 """What clang used to link by itself, and between them the user of the last, which is only linked where it is needed."""
@@ -45,24 +45,33 @@ def build(words: Sequence[str]) -> Path:
         CalledProcessError: the compiler has failed, after writing its errors to standard error.
     """
     command_line.checked(words)
-    require("hip")
-    compiler = toolchain.clang()
-    assert compiler is not None  # `require` has checked
-    found = flags(compiler, _rocm())
-    command = [str(compiler.path), *found, *command_line.completed(words)]
+    whole = [*command(), *command_line.completed(words)]
     runtime = f"-L{library_folder()}"
     if output := command_line.output(words):
-        _compile([*command, runtime])
+        _compile([*whole, runtime])
         return output
-    kept = _folder() / f"program-{_key(compiler, command)}"
+    kept = _folder() / f"program-{_key(whole)}"
     if not kept.is_file() or any(word.startswith("-l") for word in words):  # libraries may have changed unseen
         new = kept.with_name(f"tmp{secrets.token_hex(4)}")
         try:
-            _compile([*command, runtime, "-o", str(new)])
+            _compile([*whole, runtime, "-o", str(new)])
             new.replace(kept)
         finally:
             new.unlink(missing_ok=True)
     return kept
+
+
+def command() -> list[str]:
+    """Return the compiler that is here, and the flags by which it uses the HIP that is here.
+
+    Raises:
+        MissingToolError: something to compile with is not installed.
+        OptionError: there is no folder to lay headers and device libraries out in.
+    """
+    require("hip")
+    compiler = toolchain.clang()
+    assert compiler is not None  # `require` has checked
+    return [str(compiler.path), *flags(compiler, _rocm())]
 
 
 def flags(compiler: Clang, root: Path) -> tuple[str, ...]:
@@ -116,16 +125,16 @@ def _folder() -> Path:
     return folder.absolute()
 
 
-def _key(compiler: Clang, command: Sequence[str]) -> str:
+def _key(whole: Sequence[str]) -> str:
     """Digest of what decides the program, but for libraries that are named by ``-l``."""
-    done = subprocess.run([*command, "-E"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = subprocess.run([*whole, "-E"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode:
         os.write(2, done.stderr)
-        raise subprocess.CalledProcessError(done.returncode, command)
-    status = compiler.path.stat()
-    key = hashlib.sha256(repr((command, os.getcwd(), status.st_mtime_ns, status.st_size)).encode())
+        raise subprocess.CalledProcessError(done.returncode, whole)
+    status = os.stat(whole[0])
+    key = hashlib.sha256(repr((whole, os.getcwd(), status.st_mtime_ns, status.st_size)).encode())
     key.update(done.stdout)
-    for word in command[1:]:
+    for word in whole[1:]:
         for name in (word, word.removeprefix("@"), word.partition("=")[2]):
             if name and os.path.isfile(name):
                 key.update(Path(name).read_bytes())

@@ -16,7 +16,7 @@ from mfma.integrations.hip.status import HipError, Status
 
 __all__ = [
     "FUNCTIONS", "Dim3", "Function", "Int", "Pointer", "Registration", "Runtime", "Size", "Unsigned", "abort",
-    "implements", "leave", "library", "read", "say", "store", "text",
+    "implements", "kept", "leave", "library", "read", "say", "store", "text",
 ]  # fmt: skip
 
 Pointer = Annotated[int, ctypes.c_size_t]
@@ -154,6 +154,12 @@ def text(address: int) -> str:
     if not address:
         raise HipError(Status.INVALID_VALUE)
     return ctypes.string_at(address).decode("utf-8", "surrogateescape")
+
+
+@functools.cache
+def kept(words: str) -> ctypes.Array[ctypes.c_char]:
+    """Return a string of C that stays where it is."""
+    return ctypes.create_string_buffer(words.encode())
 
 
 def leave(sentence: str) -> NoReturn:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 
 from mfma.integrations.hip.device import VERSIONS, checked_device
-from mfma.integrations.hip.interface import Int, Pointer, Size, Unsigned, implements, store, text
+from mfma.integrations.hip.interface import Int, Pointer, Size, Unsigned, implements, kept, store, text
 from mfma.integrations.hip.memory import memory
 from mfma.integrations.hip.session import session
 from mfma.integrations.hip.status import HipError, Status, names_and_texts
@@ -15,24 +14,18 @@ CONTEXT = 1
 """Handle of the only context."""
 
 
-@functools.cache
-def _kept(words: str) -> ctypes.Array[ctypes.c_char]:
-    """A string of C that stays where it is."""
-    return ctypes.create_string_buffer(words.encode())
-
-
 @implements("hipGetErrorName", result=ctypes.c_size_t)
 def get_error_name(status: Int) -> int:
     """Return a status's name."""
     name, _ = names_and_texts().get(status, ("hipErrorUnknown", ""))
-    return ctypes.addressof(_kept(name))
+    return ctypes.addressof(kept(name))
 
 
 @implements("hipGetErrorString", result=ctypes.c_size_t)
 def get_error_string(status: Int) -> int:
     """Return what a status says."""
     _, says = names_and_texts().get(status, ("", "unknown error"))
-    return ctypes.addressof(_kept(says))
+    return ctypes.addressof(kept(says))
 
 
 @implements("hipDrvGetErrorName")

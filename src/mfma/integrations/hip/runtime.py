@@ -14,6 +14,7 @@ from mfma.integrations.hip import (
     kernel_calls,
     memory_calls,
     process_calls,
+    rtc_calls,
     stream_calls,
 )  # fmt: skip
 from mfma.integrations.hip.interface import FUNCTIONS, Runtime, library
@@ -21,7 +22,7 @@ from mfma.integrations.hip.session import begin
 
 __all__ = ["install"]
 
-CALLS = code_calls, copy_calls, device, kernel_calls, memory_calls, process_calls, stream_calls
+CALLS = code_calls, copy_calls, device, kernel_calls, memory_calls, process_calls, rtc_calls, stream_calls
 """The modules that enter functions when they are imported."""
 _KEPT: list[Any] = []
 """What C has the address of."""
