@@ -234,10 +234,15 @@ def compiled(build: Build):
         },
     )
     options = {"num_warps": build.warps, "enable_fp_fusion": True, **build.options}
+    path = kernel.file_name
     # Line tables name the source by its bare name, whatever folder it lies in.
     kernel.file_name = f"{build.module}.py"
-    triton.knobs.compilation.disable_line_info = not build.line_info
-    return triton.compile(source, target=GPUTarget("hip", "gfx942", 64), options=options)
+    try:
+        with triton.knobs.compilation.scope():
+            triton.knobs.compilation.disable_line_info = not build.line_info
+            return triton.compile(source, target=GPUTarget("hip", "gfx942", 64), options=options)
+    finally:
+        kernel.file_name = path
 
 
 def main(names: list[str]) -> None:
