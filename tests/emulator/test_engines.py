@@ -341,6 +341,30 @@ def test_leaving_the_code(name):
     assert error.startswith("KernelError: work-group (0, 0, 0), wave 0, after ")
 
 
+def test_code_that_begins_at_no_multiple_of_4(monkeypatch):
+    """Its last word, which a wave can be at, is no whole one."""
+    monkeypatch.setitem(globals(), "CODE", CODE + 2)
+    error, *_ = both(0, NOP + NOP + END, [2])
+    assert error.endswith(f"0xbf81 at {CODE + 10:#x} is no instruction of gfx942")
+
+
+def test_symbols_between_dwords_name_no_code(monkeypatch):
+    """Half a word behind the first instruction is an s_endpgm, at which no wave can be."""
+    aligned = straight
+
+    def reach(code, pc):
+        return [*aligned(code, pc), decode(code, CODE + 2, 2)]
+
+    monkeypatch.setitem(globals(), "straight", reach)
+    _, ((_, _, executed, *_),), *_ = both(0, NOP + bytes.fromhex("81bf80bf") + END)
+    assert executed == 3
+
+
+def test_a_rounding_mode_that_is_refused_from_the_start():
+    error, *_ = both(0, END, mode=0x0F1)
+    assert error.startswith("KernelError: work-group (0, 0, 0), wave 0, at its start: MODE sets floating-point round")
+
+
 # the interpreter in the middle of native code
 
 

@@ -20,6 +20,7 @@ from corpus.case import Case
 from corpus.cases_hip import CASES as HIP
 from corpus.cases_triton import CASES as TRITON
 from emulator.forms import golden, instruction
+from mfma.codeobject import CodeObject
 from mfma.emulator import check, reach
 from mfma.emulator.decode import Instruction, Operand, decode
 from mfma.emulator.semantics.machine import Mode
@@ -173,6 +174,26 @@ def test_an_object_that_differs_in_a_bit_is_another_one(begin, tmp_path):
     changed[CASES[ADD].kernel].launch(1, 64, [x, y, out, 64])
     assert (np.abs(out) == 2).all()
     assert kept(tmp_path).items() > before.items()
+
+
+def test_what_relocations_write_into_code_counts(begin, monkeypatch):
+    """It is no part of the object, for which something is kept already."""
+    module, _ = launch(ADD)
+    kernel_ = module[CASES[ADD].kernel].kernel
+    add = next(i for i in module.reach.of(kernel_.entry) if isinstance(i, Instruction) and i.name == "v_add_f32")
+    relocated = CodeObject.relocated
+
+    def subtracting(self: CodeObject, *arguments: Any) -> bytearray:
+        image = relocated(self, *arguments)
+        image[add.address : add.address + add.size] = (add.word ^ 3 << 25).to_bytes(add.size, "little")
+        return image
+
+    monkeypatch.setattr(CodeObject, "relocated", subtracting)
+    for _ in range(2):
+        begin()
+        x, y, out = np.full(64, 5, np.float32), np.full(64, 3, np.float32), np.zeros(64, np.float32)
+        mfma.load(CASES[ADD].path)[CASES[ADD].kernel].launch(1, 64, [x, y, out, 64])
+        assert (np.abs(out) == 2).all()
 
 
 def test_what_may_depend_on_the_place_is_not_kept(tmp_path, monkeypatch):
@@ -405,3 +426,24 @@ def test_numbers_that_follow_others_in_unusual_ways(code, tmp_path):
     assert found[2] is not None
     assert templates.taken()
     assert holds(at, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("ff14c47d000000e0", "ff14c47d00000070"),  # v_cmp_eq_i64_e32 vcc, literal, v[10:11]
+        ("ff0c289400000070", "ff0c2894ffffffff"),  # s_bfe_i64 s[40:41], literal, s12
+        ("6a2a80be", "052a80be"),  # s_movrels_b32 s0, ...
+        ("002ceabe", "002c82be"),  # s_movreld_b32 ..., s0
+    ],
+    ids=["negative literal", "positive literal", "from behind the registers that M0 indexes", "to behind those"],
+)
+def test_what_is_learned_says_nothing_of_numbers_with_another_meaning(first, then):
+    learned, other = (decode(bytes.fromhex(code), 0x1_2340_0000) for code in (first, then))
+    assert learned.name == other.name
+    templates = Templates(Mode(), {})
+    assert templates.find(learned)
+    found, alone = templates.find(other), Templates(Mode(), {}).find(other)
+    assert found is not None
+    assert alone is not None
+    assert (found[0].key, found[1:]) == (alone[0].key, alone[1:])

@@ -27,7 +27,7 @@ from mfma.emulator.translator.layout import Field, address, buffer_table
 from mfma.emulator.translator.place import Place, Words
 from mfma.emulator.translator.turn import Word, turn
 from mfma.emulator.translator.workers import Workers
-from mfma.errors import MfmaError
+from mfma.errors import KernelError, MfmaError
 
 __all__ = ["BUDGET", "NativeLaunch"]
 
@@ -218,9 +218,17 @@ class NativeLaunch(Launch):
         with LOCK:
             natives = self.natives.get(mode)
             if natives is None:
-                natives = self.natives[mode] = [Native(text, decode_mode(mode), self.reach) for text in self.code]
+                natives = self.natives[mode] = self._made(mode)
         counted = self.counted[mode] = [Counted(native, self.counter is not None) for native in natives]
         return counted
+
+    def _made(self, mode: int) -> list[Native]:
+        """Native code for a mode: none for a mode that is refused, or where no address is one of a record."""
+        try:
+            decoded = decode_mode(mode)
+        except KernelError:  # the interpreter says what is wrong, and where the wave is
+            return []
+        return [Native(text, decoded, self.reach) for text in self.code if text[0] & 3 == 0]
 
     def _ran(self) -> Iterator[Counted]:
         """The native code of this launch, as each thread counted it."""

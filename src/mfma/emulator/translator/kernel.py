@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +20,7 @@ from mfma.emulator.translator import banks
 from mfma.emulator.translator.driver import RECORD_WORDS, Code, Record, Stop
 from mfma.emulator.translator.layout import address
 from mfma.emulator.translator.translation import NONE, Column, Translation, kept, translated
+from mfma.errors import DecodeError
 
 __all__ = ["LOCK", "Counted", "Native", "Text"]
 
@@ -31,7 +35,7 @@ class Native:
     """Executable bytes in one mode.
 
     Args:
-        text: the bytes and where they are.
+        text: the bytes and where they are, which is a multiple of 4.
         mode: what the instructions are compiled for.
         reach: instructions that a wave at an address may come to; what is made of a `Reach` is kept on disk.
 
@@ -55,8 +59,9 @@ class Native:
         self._operands: list[npt.NDArray[np.int64]] = []
 
     def __contains__(self, instruction: Instruction) -> bool:
-        """Whether all of an instruction is in these bytes."""
-        return self.base <= instruction.address <= self.base + len(self.bytes) - instruction.size
+        """Whether all of an instruction is in these bytes, and where a wave can be: symbols may be anywhere."""
+        end = self.base + len(self.bytes) - instruction.size
+        return self.base <= instruction.address <= end and instruction.address & 3 == 0
 
     @property
     def examples(self) -> list[Instruction]:
@@ -74,12 +79,27 @@ class Native:
     def _translation(self, pc: int) -> Translation:
         name = None
         if isinstance(self.reach, Reach):
-            name = self.reach.name("translation", pc - self.base, self.base - self.reach.base, self.mode)
+            place = pc - self.base, self.base - self.reach.base
+            name = self.reach.name("translation", *place, self.mode, self._digest)
             found = kept(name)
             if found is not None:
                 return found
-        reached = [i for i in self.reach(pc) if i in self and i.name in DEFINITIONS]
-        return translated(reached, self.base, self.mode, name)
+        reached = [self._loaded(i) for i in self.reach(pc) if i in self]
+        return translated([i for i in reached if i and i.name in DEFINITIONS], self.base, self.mode, name)
+
+    def _loaded(self, instruction: Instruction) -> Instruction | None:
+        """The instruction that stands where one was reached: relocations may have written into it."""
+        at = instruction.address - self.base
+        if self.bytes[at : at + instruction.size] == instruction.word.to_bytes(instruction.size, "little"):
+            return instruction
+        with contextlib.suppress(DecodeError):
+            return self.instructions[instruction.address]
+        return None
+
+    @cached_property
+    def _digest(self) -> str:
+        """Of the bytes as they are loaded, to which the object's own digest is blind."""
+        return hashlib.sha256(self.bytes).hexdigest()
 
     def _place(self, translation: Translation) -> None:
         """Make records of all instructions that have none."""

@@ -23,6 +23,7 @@ from mfma.emulator.decode import Encoding, Instruction, Operand, Row
 from mfma.emulator.decode.memory_records import Kind
 from mfma.emulator.semantics.machine import Access, MatrixCall, Mode
 from mfma.emulator.semantics.registry import program
+from mfma.emulator.semantics.scalar_control import LAST_SGPR
 from mfma.emulator.semantics.values import Node, Op
 from mfma.emulator.translator.function import HARDWARE, Template, numbers
 from mfma.emulator.translator.memory import combination
@@ -37,9 +38,13 @@ SHIFTS = 0, 32
 """By which a number that follows a field may be shifted: a literal of 64 bits has its high half in the words."""
 
 LITERAL, VGPR = 255, 256
-RANGES = (range(128), range(128, 193), range(193, 209), range(240, 249), range(VGPR, VGPR + 256))
-"""Source codes that are alike: scalar registers, small constants, negative ones, floats, vector registers."""
-FREE = (RANGES[0], RANGES[1], RANGES[4])
+INDEXED = LAST_SGPR + 1
+RANGES = (
+    range(INDEXED), range(INDEXED, 128), range(128, 193), range(193, 209), range(240, 249), range(VGPR, VGPR + 256),
+)  # fmt: skip
+"""Source codes that are alike: scalar registers that M0 can index, others, small constants, negative ones, floats,
+vector registers."""
+FREE = (*RANGES[:3], RANGES[-1])
 """Of those, the ones whose numbers are computed without writing a program."""
 ADDRESSES = 2
 """How many of an instruction's numbers, the last of them, are addresses of code."""
@@ -260,7 +265,7 @@ def _offset_counts(instruction: Instruction) -> bool:
 
 def _likeness(instruction: Instruction) -> Any:
     """Equal for instructions that differ in free numbers only."""
-    kinds = tuple((_kind(operand.code), operand.dwords, operand.acc) for operand in instruction.dst + instruction.src)
+    kinds = tuple((*_kind(operand), operand.dwords, operand.acc) for operand in instruction.dst + instruction.src)
     m = instruction.modifiers
     offset = None if _offset_counts(instruction) else m.offset
     imm = None if instruction.target is not None else m.imm
@@ -277,13 +282,10 @@ def _digest_of_likeness(likeness: Any, row: Row, mode: Mode) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def _kind(code: int) -> int:
-    """The first of the codes whose numbers are free, or the code itself."""
-    if code >= VGPR:
-        return VGPR
-    if code < RANGES[0].stop:
-        return 0
-    return RANGES[1].start if code in RANGES[1] else code
+def _kind(operand: Operand) -> tuple[int, int]:
+    """The first of the codes whose numbers are free, or the code itself; and a literal's sign, which may extend it."""
+    code = operand.code
+    return next((codes.start for codes in FREE if code in codes), code), (operand.literal or 0) >> 31
 
 
 def _fields(instruction: Instruction) -> list[int]:
