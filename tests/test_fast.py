@@ -200,7 +200,7 @@ def test_many_products_deeper_than_a_panel(
 
 @pytest.mark.long
 @each_way
-@pytest.mark.parametrize("data", [any_bits, cancellation, unit], ids=lambda data: data.__name__)
+@pytest.mark.parametrize("data", [bits, cancellation, unit], ids=lambda data: data.__name__)
 def test_large_products(ops: list[MatrixOp], model: str, ovfl: bool, data: Draw) -> None:
     """Real pieces on real threads."""
     repeated(np.random.default_rng(7), ops[-1], data, 4, (700, 900, 300)).check(model, ovfl)
