@@ -62,7 +62,10 @@ def test_a_kernel_is_found_by_its_name_in_the_source():
     assert module[PADDED].kernel.name == name
     with pytest.raises(mfma.UnknownNameError) as caught:
         module["matrix_multiply_generic"]
-    assert str(caught.value) == f"'matrix_multiply_generic' may be {' or '.join(names)}; give all of one."
+    assert (
+        str(caught.value)
+        == f"'matrix_multiply_generic' may be {' or '.join(names)}; give its template arguments or parameters as well."
+    )
     with pytest.raises(mfma.UnknownNameError, match=r"^No kernel 'multiply'; there are void matrix_multiply_generic<"):
         module["multiply"]
 

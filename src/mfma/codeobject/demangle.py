@@ -7,10 +7,10 @@ import functools
 import re
 from collections.abc import Callable, Iterable
 
-__all__ = ["demangled", "meant"]
+__all__ = ["brief", "demangled", "meant"]
 
 LIBRARIES = "libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib"
-ANONYMOUS = "(anonymous namespace)"
+ANONYMOUS, HIDDEN = "(anonymous namespace)", "{anonymous}"
 NEW_TYPES = {"DF16_": ("Df", "decimal32", "_Float16"), "DF16b": ("Dd", "decimal64", "std::bfloat16_t")}
 """What libraries before GCC 13 do not know, each with a type that they do know and its name."""
 BRACKETS = {"<": 1, "(": 1, ">": -1, ")": -1}
@@ -49,14 +49,22 @@ def meant(given: str, names: Iterable[str]) -> list[str]:
     (['_Z4copyPfPKf'], ['_Z4fillIfEvPT_i'], 2)
     """
     given = _closed(given)
-    return [name for name in names if given in _spellings(demangled(name))]
+    return [name for name in names if given in _spellings(name)]
 
 
-def _spellings(text: str) -> set[str]:
-    """Every shorter form of a demangled name."""
-    whole = text.replace(ANONYMOUS, "{anonymous}")
-    head = _outside(whole, "(").removeprefix("void ")  # of templates only the result is part of the name
-    return {form.replace("{anonymous}", ANONYMOUS) for form in (whole, head, _outside(head, "<"))}
+def brief(name: str) -> str:
+    """Spell a name as its source does, without parameters and result.
+
+    >>> brief("_Z4fillIfEvPT_i")
+    'fill<float>'
+    """
+    head = _outside(demangled(name).replace(ANONYMOUS, HIDDEN), "(")
+    return head.removeprefix("void ").replace(HIDDEN, ANONYMOUS)  # of templates only the result is part of the name
+
+
+def _spellings(name: str) -> tuple[str, str, str]:
+    """How a name may be spelled."""
+    return demangled(name), brief(name), _outside(brief(name), "<")
 
 
 def _closed(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mfma.codeobject import CodeObject, Kernel, load_object
-from mfma.codeobject.demangle import demangled, meant
+from mfma.codeobject.demangle import brief, demangled, meant
 from mfma.emulator.arguments import Mapped, kernarg, named, pointed
 from mfma.emulator.device import Device, default_device
 from mfma.emulator.geometry import checked_engine, checked_geometry, checked_limit
@@ -79,7 +79,9 @@ class Module(Mapping[str, "Function"]):
             return Function(self, kernels[found[0]])
         known = list(map(demangled, found or kernels))
         if found:
-            raise UnknownNameError(f"{name!r} may be {' or '.join(known)}; give all of one.")
+            raise UnknownNameError(
+                f"{name!r} may be {' or '.join(known)}; give its template arguments or parameters as well."
+            )
         raise UnknownNameError(f"No kernel {name!r}; there are {', '.join(known)}.{near(name, known)}")
 
     def __iter__(self) -> Iterator[str]:
@@ -110,7 +112,7 @@ class Module(Mapping[str, "Function"]):
         """Where an instruction is: ``kernel+0x40 (file:line)``."""
         offset = address - self.image.address
         function = self.code.function_at(offset)
-        place = f"{demangled(function.name)}+{offset - function.address:#x}" if function else hex(offset)
+        place = f"{brief(function.name)}+{offset - function.address:#x}" if function else hex(offset)
         try:
             line = self.code.source_line(offset)
         except CodeObjectError:  # damaged debug information must not hide what happened there
