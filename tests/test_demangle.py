@@ -73,3 +73,8 @@ def test_a_kernel_is_found_by_its_name_in_the_source():
 def test_on_the_command_line(capsys):
     assert main(["disasm", str(GEMM), "--kernel", PADDED], standalone_mode=False) in (None, 0)
     assert re.match(r"\n?[0-9a-f]{16} <_Z23matrix_multiply_genericI22Double", capsys.readouterr().out)
+
+
+def test_the_name_of_a_symbol_stands_for_no_other():
+    assert meant("fill", ["_Z4filli", "fill"]) == ["fill"]
+    assert meant("fill(int)", ["_Z4filli", "fill"]) == ["_Z4filli"]

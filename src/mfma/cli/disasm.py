@@ -46,7 +46,7 @@ def disasm(file: str, kernel: str | None, source: bool, as_json: bool) -> None:
     from mfma.codeobject.demangle import meant
 
     item = load_object(file)
-    named = set() if kernel is None else {kernel, *meant(kernel, [symbol.name for symbol in _functions(item)])}
+    named = meant(kernel, [symbol.name for symbol in _functions(item)]) if kernel is not None else []
     parts = [part for part in _parts(item) if kernel is None or (part.function and part.function.name in named)]
     if kernel is not None and not parts:
         raise _unknown(item, kernel)

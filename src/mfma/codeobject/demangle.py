@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 
 __all__ = ["brief", "demangled", "meant"]
 
@@ -41,13 +41,17 @@ def demangled(name: str) -> str:
     return text
 
 
-def meant(given: str, names: Iterable[str]) -> list[str]:
+def meant(given: str, names: Collection[str]) -> list[str]:
     """Find the mangled names that a spelling may stand for: whole, without parameters, or without template arguments.
+
+    One that is such a name itself stands for no other.
 
     >>> names = ["_Z4fillIfEvPT_i", "_Z4fillIiEvPT_i", "_Z4copyPfPKf"]
     >>> meant("copy", names), meant("fill<float>", names), len(meant("fill", names))
     (['_Z4copyPfPKf'], ['_Z4fillIfEvPT_i'], 2)
     """
+    if given in names:
+        return [given]
     given = _closed(given)
     return [name for name in names if given in _spellings(name)]
 

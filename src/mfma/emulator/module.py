@@ -74,7 +74,7 @@ class Module(Mapping[str, "Function"]):
 
     def __getitem__(self, name: str) -> Function:
         kernels = self.code.kernels
-        found = [name] if name in kernels else meant(name, kernels)
+        found = meant(name, kernels)
         if len(found) == 1:
             return Function(self, kernels[found[0]])
         known = list(map(demangled, found or kernels))
