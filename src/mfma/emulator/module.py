@@ -65,9 +65,10 @@ class Module(Mapping[str, "Function"]):
         base = self.image.address
         self.steps: dict[tuple[int, int], Step] = {}
         self.natives: dict[int, list[Native]] = {}
-        self.reach = Reach(code, base)
+        loaded = bytes(code.relocated(base))
+        self.reach = Reach(code, base, loaded)
         self._independent: dict[str, bool] = {}  # of kernels whose instructions all have definitions
-        self.image.bytes[:] = np.frombuffer(code.relocated(base), np.uint8)
+        self.image.bytes[:] = np.frombuffer(loaded, np.uint8)
         self.image.protected = tuple(
             (base + s.address, base + s.address + s.size) for s in code.segments if not s.writable
         )

@@ -19,15 +19,17 @@ BY_REGISTER = {"s_setpc_b64", "s_swappc_b64", "s_cbranch_g_fork"}
 """Jumps, calls and returns to where a register says."""
 
 
-def reachable(code: CodeObject, entry: int) -> Iterator[Instruction | Undecoded]:
+def reachable(code: CodeObject, entry: int, loaded: bytes | None = None) -> Iterator[Instruction | Undecoded]:
     """Instructions from a kernel's entry along both ways of every branch, by address of the image.
+
+    They are those of the image as it is ``loaded``, in case relocations change instructions, or of the object's.
 
     A path ends at a dword that begins no instruction, which is yielded too, or at the end of a section. Where a jump
     or call goes to an address in registers, every function of the object counts as reached: its address may come
     from the program counter, from a table in memory, or from an argument. Kernels are no functions in this sense, and
     a function without a symbol is not found.
     """
-    image = code.image
+    image = code.image if loaded is None else loaded
     sections = [range(start, start + len(text)) for start, text in code.text]
     pending, seen, functions = [entry], set(), _functions(code)
     while pending:
@@ -63,10 +65,12 @@ class Reach:
     Args:
         code: the object.
         base: device address of its image.
+        image: the image as it is there.
     """
 
-    def __init__(self, code: CodeObject, base: int) -> None:
+    def __init__(self, code: CodeObject, base: int, image: bytes) -> None:
         self.base = base
+        self._image = image
         self._code = code
         self._found: list[dict[int, Instruction | Undecoded]] = []
 
@@ -75,7 +79,7 @@ class Reach:
         for found in self._found:
             if entry in found:
                 return found.values()
-        found = {item.address: item for item in reachable(self._code, entry)}
+        found = {item.address: item for item in reachable(self._code, entry, self._image)}
         self._found.append(found)
         return found.values()
 
@@ -96,5 +100,5 @@ class Reach:
         digest = hashlib.sha256(repr(_functions(self._code)).encode())
         for address, text in self._code.text:
             digest.update(f" {address} {len(text)} ".encode())
-            digest.update(text)
+            digest.update(self._image[address : address + len(text)])
         return digest.digest()

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +17,6 @@ from mfma.emulator.translator import banks
 from mfma.emulator.translator.driver import RECORD_WORDS, Code, Record, Stop
 from mfma.emulator.translator.layout import address
 from mfma.emulator.translator.translation import NONE, Column, Translation, kept, translated
-from mfma.errors import DecodeError
 
 __all__ = ["LOCK", "Counted", "Native", "Text"]
 
@@ -79,27 +75,12 @@ class Native:
     def _translation(self, pc: int) -> Translation:
         name = None
         if isinstance(self.reach, Reach):
-            place = pc - self.base, self.base - self.reach.base
-            name = self.reach.name("translation", *place, self.mode, self._digest)
+            name = self.reach.name("translation", pc - self.base, self.base - self.reach.base, self.mode)
             found = kept(name)
             if found is not None:
                 return found
-        reached = [self._loaded(i) for i in self.reach(pc) if i in self]
-        return translated([i for i in reached if i and i.name in DEFINITIONS], self.base, self.mode, name)
-
-    def _loaded(self, instruction: Instruction) -> Instruction | None:
-        """The instruction that stands where one was reached: relocations may have written into it."""
-        at = instruction.address - self.base
-        if self.bytes[at : at + instruction.size] == instruction.word.to_bytes(instruction.size, "little"):
-            return instruction
-        with contextlib.suppress(DecodeError):
-            return self.instructions[instruction.address]
-        return None
-
-    @cached_property
-    def _digest(self) -> str:
-        """Of the bytes as they are loaded, to which the object's own digest is blind."""
-        return hashlib.sha256(self.bytes).hexdigest()
+        reached = [i for i in self.reach(pc) if i in self and i.name in DEFINITIONS]
+        return translated(reached, self.base, self.mode, name)
 
     def _place(self, translation: Translation) -> None:
         """Make records of all instructions that have none."""
